@@ -94,6 +94,29 @@ STRETTO_API stretto_status stretto_request_notify(stretto_request request,
 /* Frees a persistent request that is not running. */
 STRETTO_API stretto_status stretto_request_free(stretto_request *request);
 
+/* Calls in the order of a CUDA stream (docs/gpu.md).  After stretto_stream_begin the nonblocking
+ * collectives above that this thread begins, batches and stretto_start among them, belong to the
+ * stream, until stretto_stream_end:
+ * - They return at once.  A call reads and writes its buffers when the stream has done all that it
+ *   was given before the call.
+ * - What the stream is given after the call begins when the result is there.  No kernel waits.
+ * - `request` may be NULL: then the library frees the request.  If such a call fails, so has the
+ *   communicator, and the next call of it returns the error.  Otherwise the request is waited for
+ *   or tested as any other.
+ * - If a call fails, or times out, the stream goes on, with buffers of undefined content.
+ * All ranks begin their calls in the same order, whatever their streams; each rank has a stream of
+ * its own, or none.  Buffers may be in host memory; then nothing but the stream touches them
+ * meanwhile.  stretto_finalize waits until the streams have come to all calls.
+ * stream: a CUstream or cudaStream_t of any context; NULL or 1 is the legacy default stream, 2 the
+ * default stream of this thread (of device 0 if all buffers are in host memory).
+ * Collectives with counts for each pair of ranks (i...v but iallgatherv and ireduce_scatterv)
+ * return STRETTO_ERR_UNSUPPORTED meanwhile, as do all calls if the stream is being captured into a
+ * graph, or the process has no CUDA driver, or one before CUDA 11.7.  Blocking calls are not
+ * ordered.  stretto_stream_begin: STRETTO_ERR_ARGUMENT if this thread has a stream already,
+ * stretto_stream_end if it has none. */
+STRETTO_API stretto_status stretto_stream_begin(void *stream);
+STRETTO_API stretto_status stretto_stream_end(void);
+
 #ifdef __cplusplus
 }
 #endif

@@ -70,15 +70,15 @@ stretto_status stretto_iallreduce_batch(stretto_comm comm, const stretto_part pa
                                         stretto_dtype dtype, stretto_op op,
                                         stretto_request *request) {
     return guarded_in(comm, [&, type = static_cast<int>(dtype), operation = static_cast<int>(op)] {
-        require(request != nullptr, "the place for the request is NULL");
-        *request = nullptr;
-        require(comm != nullptr, "the communicator is NULL; call stretto_init first");
-        *request = launch(comm, [&](stretto_request_s &made) {
-            made.operation = created_or_null(operation);
-            made.request = batch_request(comm, parts, count, type, operation, made.batch,
-                                         made.operation.get());
-            made.request.nonblocking = true;
-            made.flight = comm->communicator.start(made.request);
+        give(comm, request, [&] {
+            require(comm != nullptr, "the communicator is NULL; call stretto_init first");
+            return launch(comm, [&](stretto_request_s &made) {
+                made.operation = created_or_null(operation);
+                made.request = batch_request(comm, parts, count, type, operation, made.batch,
+                                             made.operation.get());
+                made.request.nonblocking = true;
+                start_call(comm, made);
+            });
         });
     });
 }

@@ -193,6 +193,11 @@ stretto_status nonblocking(stretto_comm comm, stretto_request *request, const De
     return guarded_in(comm, [&] {
         require(request != nullptr, "the place for the request is NULL");
         *request = nullptr;
+        if (ordered_by_stream())
+            throw stretto::Error(stretto::Status::unsupported,
+                                 "collectives with counts for each pair of ranks are not ordered "
+                                 "by a stream; call stretto_stream_end first, and synchronize the "
+                                 "stream");
         *request = start(comm, describe);
     });
 }

@@ -24,6 +24,7 @@
 #include "base/status.hpp"
 #include "base/thread_end.hpp"
 #include "comm/communicator.hpp"
+#include "device/stream_order.hpp"
 #include "engine/failure.hpp"
 #include "stretto/stretto.h"
 
@@ -68,6 +69,8 @@ struct stretto_request_s {
     stretto::engine::Batch batch = {};  // its pieces, if it is one
     std::shared_ptr<const stretto::reduce::Operation> operation = nullptr; // that the caller made
     bool notifies = false; // a function of the program is called at its end
+    std::shared_ptr<stretto::device::StreamOrder> order = nullptr; // null: no stream orders it
+    bool detached = false;                                         // the caller has no handle
 };
 
 namespace stretto::api {
@@ -215,6 +218,26 @@ stretto_request launch(stretto_comm comm, Start &&start) {
         throw;
     }
     return made;
+}
+
+// streams.cpp: starts the collective of a request, in the order of this thread's stream if it has
+// one.
+void start_call(stretto_comm comm, stretto_request_s &made);
+// Whether this thread's nonblocking collectives are ordered by a stream.
+bool ordered_by_stream();
+// Gives a new request to the caller, who need not take it if a stream orders the call.
+template<class Make>
+void give(stretto_comm comm, stretto_request *request, Make &&make) {
+    require(request != nullptr || ordered_by_stream(), "the place for the request is NULL");
+    if (request != nullptr)
+        *request = nullptr;
+    const stretto_request made = make();
+    if (request != nullptr) {
+        *request = made;
+    } else {
+        const std::lock_guard lock(comm->mutex);
+        made->detached = true;
+    }
 }
 
 // Runs a body that may fail the communicator outside of its calls.

@@ -22,18 +22,14 @@ stretto_request start(stretto_comm comm, const Request &what, Kind kind,
         if (made.persistent)
             comm->communicator.prepare(made.request);
         else
-            made.flight = comm->communicator.start(made.request);
+            start_call(comm, made);
     });
 }
 
 // Returns the request that `body` makes.
 template<class Body>
 stretto_status make(stretto_comm comm, stretto_request *request, Body &&body) {
-    return guarded_in(comm, [&] {
-        require(request != nullptr, "the place for the request is NULL");
-        *request = nullptr;
-        *request = body();
-    });
+    return guarded_in(comm, [&] { give(comm, request, body); });
 }
 
 // `size`: one count, or a count for each rank.
@@ -118,6 +114,7 @@ stretto_status stretto_allreduce_init(stretto_comm comm, const void *send, void 
                                       stretto_dtype dtype, stretto_op op,
                                       stretto_request *request) {
     return make(comm, request, [&] {
+        require(request != nullptr, "the place for the request is NULL");
         const OperationPointer operation = created_or_null(op);
         return start(
             comm,

@@ -39,7 +39,7 @@ stretto_status stretto_start(stretto_request request) {
         require(request->flight == nullptr, "the request runs already; wait for it first");
         request->tested_since = 0;
         request->notifies = false;
-        request->flight = request->comm->communicator.start(request->request);
+        start_call(request->comm, *request);
     });
 }
 

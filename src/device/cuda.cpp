@@ -48,7 +48,11 @@ const char *resolve(void *library, Cuda &into) {
     find(into.copy_async, "cuMemcpyAsync");
     find(into.error_name, "cuGetErrorName");
     find(into.error_text, "cuGetErrorString");
-    return missing;
+    const char *const needed = missing;
+    find(into.wait_value, "cuStreamWaitValue32_v2");
+    find(into.is_capturing, "cuStreamIsCapturing");
+    find(into.stream_context, "cuStreamGetCtx");
+    return needed;
 }
 
 } // namespace

@@ -38,6 +38,7 @@ enum : unsigned {
     CU_MEMHOSTREGISTER_PORTABLE = 1, // likewise
     CU_STREAM_NON_BLOCKING = 1,      // does not wait for the default stream
     CU_EVENT_DISABLE_TIMING = 2,
+    CU_STREAM_WAIT_VALUE_GEQ = 0, // by the difference, so words may wrap around
 };
 
 struct Cuda {
@@ -58,6 +59,10 @@ struct Cuda {
     CUresult (*copy_async)(CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUstream stream);
     CUresult (*error_name)(CUresult error, const char **name);
     CUresult (*error_text)(CUresult error, const char **text);
+    // Null in drivers before 11.7.
+    CUresult (*wait_value)(CUstream stream, CUdeviceptr word, std::uint32_t value, unsigned flags);
+    CUresult (*is_capturing)(CUstream stream, int *status);
+    CUresult (*stream_context)(CUstream stream, CUcontext *context);
 };
 
 // Looks whether this process has loaded the driver, which it may do at any time; true if it has.

@@ -300,7 +300,9 @@ TEST_CASE("no function is left out") {
                                           "stretto_set_interrupt",
                                           "stretto_set_forced_fallback",
                                           "stretto_on_device",
-                                          "stretto_stream_synchronize"}; // device/test_streams
+                                          "stretto_stream_synchronize", // device/test_streams
+                                          "stretto_stream_begin",       // device/test_order
+                                          "stretto_stream_end"};
     const auto text_of = [](const std::filesystem::path &path) {
         std::ostringstream text;
         text << std::ifstream(path).rdbuf();

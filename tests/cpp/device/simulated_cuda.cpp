@@ -64,7 +64,8 @@ struct Operation {
 
 struct Stream {
     std::deque<Operation> operations;
-    bool busy = false; // an engine works on the first
+    bool busy = false;     // an engine works on the first
+    bool captured = false; // into a graph
 };
 
 double us_between(Clock::time_point a, Clock::time_point b) {
@@ -342,6 +343,10 @@ void simulated_cuda_limit_pinned(std::size_t bytes) {
     const std::lock_guard lock(Device::get().mutex);
     Device::get().pinned_limit = bytes;
 }
+void simulated_cuda_capture(void *stream, bool captured) {
+    const std::lock_guard lock(Device::get().mutex);
+    static_cast<Stream *>(stream)->captured = captured;
+}
 std::size_t simulated_cuda_pinned() {
     const std::lock_guard lock(Device::get().mutex);
     return Device::get().pinned_bytes();
@@ -511,6 +516,17 @@ int cuStreamWaitValue32_v2(Stream *stream, Address word, std::uint32_t value, un
     wait.word = reinterpret_cast<const std::atomic<std::uint32_t> *>(word);
     wait.value = value;
     return device.enqueue(*stream_of(device, stream), std::move(wait));
+}
+
+int cuStreamIsCapturing(Stream *stream, int *status) {
+    Device &device = Device::get();
+    const std::lock_guard lock(device.mutex);
+    *status = stream_of(device, stream)->captured ? 1 : 0;
+    return kSuccess;
+}
+int cuStreamGetCtx(Stream *, void **context) {
+    *context = &primary;
+    return kSuccess;
 }
 
 int cuEventCreate(Event **event, unsigned) {

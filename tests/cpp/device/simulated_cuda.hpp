@@ -46,6 +46,8 @@ void simulated_cuda_fail(std::uint64_t after_copies, int error);
 void simulated_cuda_hold(bool held);
 // Bytes of pinned memory that the driver gives; 0: any number.
 void simulated_cuda_limit_pinned(std::size_t bytes);
+// From now on the stream says that it is being captured into a graph, or not; it works on.
+void simulated_cuda_capture(void *stream, bool captured);
 // Host memory that is registered or allocated by the driver now, in bytes.
 std::size_t simulated_cuda_pinned();
 }

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The C API: calls in the order of a stream of the program.
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "device/devices.hpp"
+#include "handles.hpp"
+
+namespace stretto::api {
+
+namespace {
+
+struct StreamOfThread {
+    bool set = false;
+    void *stream = nullptr;
+};
+thread_local StreamOfThread mine;
+
+// Frees the requests that no caller has and that have ended.  Throws the first error of one.
+void free_detached(stretto_comm comm) {
+    for (;;) {
+        stretto_request ended = nullptr;
+        {
+            const std::lock_guard lock(comm->mutex);
+            for (const stretto_request each : comm->requests)
+                if (each->detached && each->order->released())
+                    ended = each;
+            if (ended == nullptr)
+                return;
+            ended->detached = false; // no other thread frees it
+        }
+        engine::Queue::InFlightCall *const flight = std::exchange(ended->flight, nullptr);
+        const auto free = [&] { comm->communicator.complete(flight); };
+        try {
+            noting_failure(comm, free);
+        } catch (...) {
+            release(ended);
+            throw;
+        }
+        release(ended);
+    }
+}
+
+// Any buffer of the call.
+const void *buffer_of(const stretto_request_s &made) {
+    if (made.request.batch != nullptr)
+        return made.batch.pieces.empty() ? nullptr : made.batch.pieces.front().from;
+    return made.request.memory != MemoryKind::host &&
+                   device::memory_kind_of(made.request.output) == made.request.memory
+               ? made.request.output
+               : made.request.input;
+}
+
+} // namespace
+
+bool ordered_by_stream() {
+    return mine.set;
+}
+
+void start_call(stretto_comm comm, stretto_request_s &made) {
+    if (!mine.set) {
+        made.flight = comm->communicator.start(made.request);
+        return;
+    }
+    free_detached(comm);
+    made.order = comm->communicator.together(
+        [&] { return std::make_shared<device::StreamOrder>(buffer_of(made), mine.stream); });
+    made.request.gate = made.order;
+    try {
+        made.flight = comm->communicator.start(made.request);
+    } catch (...) {
+        made.request.gate = nullptr;
+        made.order->release();
+        throw;
+    }
+    made.request.gate = nullptr; // of this start only
+}
+
+} // namespace stretto::api
+
+using namespace stretto::api;
+
+extern "C" {
+
+stretto_status stretto_stream_begin(void *stream) {
+    return guarded([&] {
+        require(!mine.set, "this thread has a stream already; call stretto_stream_end first");
+        mine = {true, stream};
+    });
+}
+
+stretto_status stretto_stream_end(void) {
+    return guarded([&] {
+        require(mine.set, "this thread has no stream; call stretto_stream_begin first");
+        mine = {};
+    });
+}
+
+} // extern "C"

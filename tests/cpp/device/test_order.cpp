@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Calls in the order of a stream: after what the stream was given before, before what it is given
+// next, and never in the way of the host.
+#include "doctest.h"
+
+#include <atomic>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "device/on_device.hpp"
+#include "device/simulated_cuda.hpp"
+#include "stretto/embedding.h"
+#include "support/text.hpp"
+#include "support/world.hpp"
+
+extern "C" {
+int cuStreamCreate(void **stream, unsigned flags);
+int cuStreamWaitValue32_v2(void *stream, unsigned long long word, std::uint32_t value,
+                           unsigned flags);
+int cuMemHostAlloc(void **memory, std::size_t bytes, unsigned flags);
+int cuMemFreeHost(void *memory);
+int cuMemcpyAsync(unsigned long long to, unsigned long long from, std::size_t bytes, void *stream);
+}
+
+namespace {
+
+using test::check;
+using test::contains;
+
+void check_cuda(int result) {
+    REQUIRE(result == 0);
+}
+
+unsigned long long address(const void *memory) {
+    return reinterpret_cast<std::uintptr_t>(memory);
+}
+
+// Numbers in pinned host memory.
+class Pinned {
+public:
+    explicit Pinned(std::size_t count) {
+        check_cuda(cuMemHostAlloc(&memory_, (count + 1) * sizeof(std::int32_t), 0));
+    }
+    ~Pinned() { (void)cuMemFreeHost(memory_); }
+    Pinned(const Pinned &) = delete;
+    Pinned &operator=(const Pinned &) = delete;
+    std::int32_t *data() const { return static_cast<std::int32_t *>(memory_); }
+
+private:
+    void *memory_ = nullptr;
+};
+
+// A stream that stands still until it is opened.
+class Stream {
+public:
+    explicit Stream(void *handle = nullptr) : handle_(handle), gate_(1) {
+        if (handle_ == nullptr)
+            check_cuda(cuStreamCreate(&handle_, 0));
+        close();
+    }
+    void *handle() const { return handle_; }
+    void close() {
+        word().store(0);
+        check_cuda(cuStreamWaitValue32_v2(handle_, address(gate_.data()), 1, 0));
+    }
+    void open() { word().store(1); }
+    void copy(void *to, const void *from, std::size_t bytes) {
+        check_cuda(cuMemcpyAsync(address(to), address(from), bytes, handle_));
+    }
+
+private:
+    std::atomic_ref<std::uint32_t> word() {
+        return std::atomic_ref<std::uint32_t>(*reinterpret_cast<std::uint32_t *>(gate_.data()));
+    }
+
+    void *handle_;
+    Pinned gate_;
+};
+
+std::int32_t given(int rank, int call, std::size_t i) {
+    return static_cast<std::int32_t>((static_cast<std::size_t>(7 * rank + 13 * call) + i) % 1009);
+}
+
+std::int32_t expected(int ranks, int call, std::size_t i) {
+    if (call % 3 == 2)
+        return given(call % ranks, call, i);
+    std::int32_t sum = 0;
+    for (int rank = 0; rank < ranks; ++rank)
+        sum += given(rank, call, i);
+    return sum;
+}
+
+// A sum, a sum of two pieces, or a broadcast, in place.
+stretto_status begin(stretto_comm comm, int call, std::int32_t *data, std::size_t count,
+                     stretto_request *request) {
+    const std::size_t half = count / 2;
+    const stretto_part parts[] = {{STRETTO_IN_PLACE, data, half},
+                                  {STRETTO_IN_PLACE, data + half, count - half}};
+    switch (call % 3) {
+    case 0:
+        return stretto_iallreduce(comm, STRETTO_IN_PLACE, data, count, STRETTO_INT32, STRETTO_SUM,
+                                  request);
+    case 1: return stretto_iallreduce_batch(comm, parts, 2, STRETTO_INT32, STRETTO_SUM, request);
+    default:
+        return stretto_ibroadcast(comm, data, count, STRETTO_INT32, call % stretto_size(comm),
+                                  request);
+    }
+}
+
+// Many calls in flight on one buffer a stream: only their order keeps them apart.
+void run_streams(test::OnDevice &device, stretto_comm comm,
+                 std::vector<std::unique_ptr<Stream>> &streams, std::size_t count, int calls) {
+    const int rank = stretto_rank(comm), ranks = stretto_size(comm);
+    const std::size_t bytes = count * sizeof(std::int32_t);
+    std::vector<std::int32_t *> buffers;
+    for (std::size_t s = 0; s < streams.size(); ++s)
+        buffers.push_back(reinterpret_cast<std::int32_t *>(device.allocate(bytes, true)));
+    std::vector<std::unique_ptr<Pinned>> sources, results;
+    for (int call = 0; call < calls; ++call) {
+        const auto s = static_cast<std::size_t>(call) % streams.size();
+        sources.push_back(std::make_unique<Pinned>(count));
+        results.push_back(std::make_unique<Pinned>(count));
+        for (std::size_t i = 0; i < count; ++i)
+            sources.back()->data()[i] = given(rank, call, i);
+        streams[s]->copy(buffers[s], sources.back()->data(), bytes);
+        check(stretto_stream_begin(streams[s]->handle()));
+        check(begin(comm, call, buffers[s], count, nullptr));
+        check(stretto_stream_end());
+        streams[s]->copy(results.back()->data(), buffers[s], bytes);
+    }
+    for (auto stream = streams.rbegin(); stream != streams.rend(); ++stream)
+        (*stream)->open();
+    for (std::size_t s = 0; s < streams.size(); ++s)
+        check(stretto_stream_synchronize(buffers[s], streams[s]->handle()));
+    std::size_t wrong = 0;
+    for (int call = 0; call < calls; ++call)
+        for (std::size_t i = 0; i < count; ++i)
+            wrong += results[static_cast<std::size_t>(call)]->data()[i] != expected(ranks, call, i);
+    CHECK(wrong == 0);
+    for (std::int32_t *const buffer : buffers)
+        device.free(reinterpret_cast<std::byte *>(buffer));
+}
+
+// The same calls by a rank that has host memory and no stream.
+void run_here(stretto_comm comm, std::size_t count, int calls) {
+    const int rank = stretto_rank(comm), ranks = stretto_size(comm);
+    for (int call = 0; call < calls; ++call) {
+        std::vector<std::int32_t> data(count);
+        for (std::size_t i = 0; i < count; ++i)
+            data[i] = given(rank, call, i);
+        stretto_request request = nullptr;
+        check(begin(comm, call, data.data(), count, &request));
+        check(stretto_wait(&request));
+        std::size_t wrong = 0;
+        for (std::size_t i = 0; i < count; ++i)
+            wrong += data[i] != expected(ranks, call, i);
+        CHECK(wrong == 0);
+    }
+}
+
+} // namespace
+
+TEST_CASE("calls run in the order of their streams, and streams go on behind them") {
+    test::OnDevice device(test::OnDevice::Buffers::asked);
+    for (const int ranks : {1, 2, 3, 5})
+        for (const std::size_t several : {1u, 3u})
+            test::with_ranks(ranks, [&](stretto_comm comm) {
+                device.free(device.allocate(8, true)); // this thread has the context
+                std::vector<std::unique_ptr<Stream>> streams;
+                for (std::size_t s = 0; s < several; ++s)
+                    streams.push_back(std::make_unique<Stream>());
+                if (stretto_rank(comm) % 3 == 2)
+                    run_here(comm, 1009, 30);
+                else
+                    run_streams(device, comm, streams, 1009, 30);
+            });
+}
+
+TEST_CASE("default streams are streams") {
+    test::OnDevice device(test::OnDevice::Buffers::asked);
+    for (const std::uintptr_t number : {1u, 2u})
+        test::with_ranks(1, [&](stretto_comm comm) {
+            device.free(device.allocate(8, true));
+            std::vector<std::unique_ptr<Stream>> streams;
+            streams.push_back(std::make_unique<Stream>(reinterpret_cast<void *>(number)));
+            run_streams(device, comm, streams, 1009, 9);
+        });
+}
+
+TEST_CASE("a request of an ordered call is waited for as any other") {
+    test::OnDevice device(test::OnDevice::Buffers::asked);
+    test::with_ranks(2, [&](stretto_comm comm) {
+        auto *const data = reinterpret_cast<std::int32_t *>(device.allocate(4, true));
+        Stream stream;
+        Pinned one(1), result(1);
+        one.data()[0] = 1;
+        stream.copy(data, one.data(), 4);
+        stretto_request request = nullptr;
+        check(stretto_stream_begin(stream.handle()));
+        check(begin(comm, 0, data, 1, &request));
+        check(stretto_stream_end());
+        int done = 1;
+        check(stretto_test(&request, &done));
+        CHECK(done == 0); // the stream has not come so far
+        stream.open();
+        check(stretto_wait(&request));
+        CHECK(request == nullptr);
+        device.copy(reinterpret_cast<std::byte *>(result.data()),
+                    reinterpret_cast<const std::byte *>(data), 4);
+        CHECK(result.data()[0] == 2);
+        device.free(reinterpret_cast<std::byte *>(data));
+    });
+}
+
+TEST_CASE("a failure lets the streams go on, and the next call has the error") {
+    test::OnDevice device(test::OnDevice::Buffers::asked);
+    for (const bool reached : {true, false}) { // the stream has come to the call, or not
+        std::atomic<int> begun{0};
+        test::with_ranks(3, [&](stretto_comm comm) {
+            auto *const data = reinterpret_cast<std::int32_t *>(device.allocate(4, true));
+            Stream stream;
+            if (stretto_rank(comm) != 1) {
+                if (reached)
+                    stream.open();
+                check(stretto_stream_begin(stream.handle()));
+                check(begin(comm, 0, data, 1, nullptr));
+                ++begun;
+            } else {
+                while (begun != 2)
+                    std::this_thread::yield();
+                CHECK(stretto_comm_abort(comm, "of the test") == STRETTO_OK);
+                check(stretto_stream_begin(stream.handle()));
+            }
+            stream.open();
+            check(stretto_stream_synchronize(data, stream.handle()));
+            CHECK(begin(comm, 3, data, 1, nullptr) == STRETTO_ERR_ABORTED);
+            CHECK(contains(stretto_last_error(), "of the test"));
+            check(stretto_stream_synchronize(data, stream.handle())); // which it did not stop
+            check(stretto_stream_end());
+            device.free(reinterpret_cast<std::byte *>(data));
+        });
+    }
+}
+
+TEST_CASE("a time limit lets the streams go on, and the next call names the late rank") {
+    test::OnDevice device(test::OnDevice::Buffers::asked);
+    setenv("STRETTO_TIMEOUT", "0.3", 1);
+    std::atomic<int> synchronized{0};
+    test::with_ranks(3, [&](stretto_comm comm) {
+        auto *const data = reinterpret_cast<std::int32_t *>(device.allocate(4, true));
+        Stream stream;
+        stream.open();
+        check(stretto_stream_begin(stream.handle()));
+        if (stretto_rank(comm) != 1) {
+            check(begin(comm, 0, data, 1, nullptr));
+            check(stretto_stream_synchronize(data, stream.handle()));
+            ++synchronized;
+        } else {
+            while (synchronized != 2)
+                std::this_thread::yield();
+        }
+        CHECK(begin(comm, 0, data, 1, nullptr) == STRETTO_ERR_TIMEOUT);
+        CHECK(contains(stretto_last_error(), "rank 1 has not come"));
+        check(stretto_stream_end());
+        device.free(reinterpret_cast<std::byte *>(data));
+    });
+    unsetenv("STRETTO_TIMEOUT");
+}
+
+TEST_CASE("what cannot be ordered by a stream says so, and leaves the stream alone") {
+    test::OnDevice device(test::OnDevice::Buffers::asked);
+    test::with_ranks(1, [&](stretto_comm comm) {
+        auto *const data = reinterpret_cast<std::int32_t *>(device.allocate(4, true));
+        Stream stream;
+        stream.open();
+        CHECK(stretto_stream_end() == STRETTO_ERR_ARGUMENT);
+        CHECK(contains(stretto_last_error(), "call stretto_stream_begin first"));
+        CHECK(begin(comm, 0, data, 1, nullptr) == STRETTO_ERR_ARGUMENT);
+        check(stretto_stream_begin(stream.handle()));
+        CHECK(stretto_stream_begin(stream.handle()) == STRETTO_ERR_ARGUMENT);
+        CHECK(contains(stretto_last_error(), "call stretto_stream_end first"));
+        simulated_cuda::simulated_cuda_capture(stream.handle(), true);
+        CHECK(begin(comm, 0, data, 1, nullptr) == STRETTO_ERR_UNSUPPORTED);
+        CHECK(contains(stretto_last_error(), "before cudaStreamBeginCapture or after"));
+        simulated_cuda::simulated_cuda_capture(stream.handle(), false);
+        const std::size_t counts[] = {1};
+        stretto_request request = nullptr;
+        CHECK(stretto_ialltoallv(comm, data, counts, nullptr, data, counts, nullptr, STRETTO_INT32,
+                                 &request) == STRETTO_ERR_UNSUPPORTED);
+        CHECK(contains(stretto_last_error(), "call stretto_stream_end first"));
+        CHECK(stretto_allreduce_init(comm, STRETTO_IN_PLACE, data, 1, STRETTO_INT32, STRETTO_SUM,
+                                     nullptr) == STRETTO_ERR_ARGUMENT);
+        check(begin(comm, 0, data, 1, nullptr));
+        check(stretto_stream_end());
+        check(stretto_stream_synchronize(data, stream.handle()));
+        device.free(reinterpret_cast<std::byte *>(data));
+    });
+}
