@@ -180,9 +180,8 @@ void Buffer::hold(nb::handle array, Use use, const char *what) {
         refuse_type(what, foreign_ != nullptr ? foreign_->type() : element_type(array));
     if (!contiguous)
         refuse(what, std::string("the array is not C-contiguous; ") +
-                         (foreign_ != nullptr && foreign_->on_device()
-                              ? "cupy.ascontiguousarray, or contiguous() of PyTorch"
-                              : "numpy.ascontiguousarray") +
+                         (on_device() ? "cupy.ascontiguousarray, or contiguous() of PyTorch"
+                                      : "numpy.ascontiguousarray") +
                          " makes a copy that is");
     refuse(what, "the array is read-only, but the result goes there");
 }
@@ -208,10 +207,14 @@ bool Buffer::overlaps(const Buffer &other) const {
     return mine < theirs + other.bytes() && theirs < mine + bytes();
 }
 
+bool Buffer::on_device() const {
+    return foreign_ != nullptr && foreign_->on_device();
+}
+
 nb::tuple Buffer::describe(nb::handle array, const char *what) {
     Buffer buffer;
     buffer.hold(array, Use::read, what);
-    if (buffer.foreign_ != nullptr && buffer.foreign_->on_device())
+    if (buffer.on_device())
         refuse(what, "the array is in CUDA memory, and new arrays for results are NumPy's, in host "
                      "memory; pass an array for the result (torch.empty, cupy.empty, ...)");
     nb::list shape;

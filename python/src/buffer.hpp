@@ -32,6 +32,7 @@ public:
     std::size_t count() const { return count_; }
     stretto_dtype dtype() const { return dtype_; }
     bool overlaps(const Buffer &other) const;
+    bool on_device() const;
 
     // Shape and name of the type of any such array in host memory: a new array may be like it.
     // Throws Error(argument) for others.

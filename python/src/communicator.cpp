@@ -105,6 +105,10 @@ Request start(const Communicator &self, const char *collective, nb::handle send,
 Request plan(const Communicator &self, nb::handle send, nb::handle recv, nb::handle op) {
     auto what = std::make_shared<Invocation>("allreduce", send, recv, op, 0, self.handle->rank(),
                                              self.handle->size());
+    if (what->send_buffer.on_device() || what->recv_buffer.on_device())
+        throw Error(Status::argument,
+                    "allreduce_init: the array is in CUDA memory, and later starts would not wait "
+                    "for the work of its library on it; call iallreduce for each step");
     auto pending = std::make_shared<Pending>();
     pending->what = what;
     pending->persistent = true;

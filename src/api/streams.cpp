@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The C API: calls in the order of a stream of the program.
+#include <initializer_list>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -43,14 +44,20 @@ void free_detached(stretto_comm comm) {
     }
 }
 
-// Any buffer of the call.
+// A buffer of the call, in device memory if it has one: the default stream is that of its device.
 const void *buffer_of(const stretto_request_s &made) {
-    if (made.request.batch != nullptr)
-        return made.batch.pieces.empty() ? nullptr : made.batch.pieces.front().from;
-    return made.request.memory != MemoryKind::host &&
-                   device::memory_kind_of(made.request.output) == made.request.memory
-               ? made.request.output
-               : made.request.input;
+    const auto first_on_device = [](std::initializer_list<const void *> buffers) -> const void * {
+        for (const void *const buffer : buffers)
+            if (device::memory_kind_of(buffer) != MemoryKind::host)
+                return buffer;
+        return nullptr;
+    };
+    if (made.request.batch == nullptr)
+        return first_on_device({made.request.output, made.request.input});
+    for (const auto &piece : made.batch.pieces)
+        if (const void *const found = first_on_device({piece.from, piece.to}))
+            return found;
+    return nullptr;
 }
 
 } // namespace

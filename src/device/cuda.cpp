@@ -12,6 +12,7 @@
 #include <dlfcn.h>
 #include <link.h>
 
+#include "base/lazy.hpp"
 #include "base/process.hpp"
 #include "base/warning.hpp"
 
@@ -138,13 +139,20 @@ Place place_of(const void *memory) {
     return place;
 }
 
+// Of each device: retained once, as each time would count.
+struct PrimaryContexts {
+    ProcessLock mutex;
+    std::map<CUdevice, CUcontext> of_device;
+};
+static constinit Lazy<std::unique_ptr<PrimaryContexts>> primary_contexts;
+
 CUcontext context_of(const Cuda &driver, const Place &place) {
     if (place.context != nullptr)
         return place.context;
-    static ProcessLock mutex;
-    static std::map<CUdevice, CUcontext> primaries; // retained once, as each time would count
-    const std::lock_guard lock(mutex);
-    CUcontext &primary = primaries[place.ordinal];
+    PrimaryContexts &primaries =
+        *primary_contexts.get([] { return std::make_unique<PrimaryContexts>(); });
+    const std::lock_guard lock(primaries.mutex);
+    CUcontext &primary = primaries.of_device[place.ordinal];
     if (primary == nullptr)
         check_cuda(driver, driver.retain_primary(&primary, place.ordinal),
                    "cuDevicePrimaryCtxRetain");

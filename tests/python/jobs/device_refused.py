@@ -53,6 +53,9 @@ else:
         strided = kind(driver, FOUR, "float32", strides=(2,))
         refused("send: the array is not C-contiguous; cupy.ascontiguousarray, or", strided, FOUR)
         refused("recv: 4 x float64 does not fit", FOUR, kind(driver, FOUR.astype("f8"), "float64"))
+        for send, recv in ((good, FOUR.copy()), (FOUR, good)):
+            with pytest.raises(stretto.ArgumentError, match="call iallreduce for each step"):
+                comm.allreduce_init(send, recv)
         with pytest.raises(stretto.UnsupportedError, match="moves host memory only"):
             comm.send(good, 0)
     assert comm.allreduce(FOUR, good) is good  # what was refused has left nothing behind
