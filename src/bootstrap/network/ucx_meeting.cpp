@@ -50,7 +50,8 @@ std::optional<UcxIntroduction> read(std::span<const std::byte> bytes) {
 
 UcxMeeting::UcxMeeting(std::shared_ptr<const ucp::OwnedContext> context, const net::Key &key,
                        int rank)
-    : key_(key), rank_(rank), worker_(std::make_unique<ucp::OwnedWorker>(std::move(context))) {
+    : key_(key), rank_(rank), worker_(std::make_unique<ucp::OwnedWorker>(std::move(context))),
+      library_(worker_->library()) {
     worker_->handle(kGreetingId, &on_came, this);
 }
 
@@ -123,7 +124,7 @@ std::shared_ptr<const UcxGreeting> UcxMeeting::greet(int to, std::uint64_t epoch
 }
 
 std::string UcxMeeting::why(ucp::Status status) const {
-    return status == ucp::Status::ok ? "" : worker_->library().status_string(status);
+    return status == ucp::Status::ok ? "" : library_.status_string(status);
 }
 
 void UcxGreeting::over(std::string why) {
@@ -133,7 +134,7 @@ void UcxGreeting::over(std::string why) {
 
 void UcxMeeting::on_sent(ucp::Request request, ucp::Status status, void *greeting) {
     auto &own = *static_cast<UcxGreeting *>(greeting);
-    own.meeting_->worker_->library().request_free(request);
+    own.meeting_->library_.request_free(request);
     own.over(own.meeting_->why(status));
 }
 

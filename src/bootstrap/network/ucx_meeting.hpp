@@ -106,7 +106,8 @@ private:
     const int rank_;
     std::mutex mutex_; // of all that follows
     std::unique_ptr<transport::ucp::OwnedWorker> worker_;
-    std::vector<Peer> peers_; // by rank of the job; UCX knows where they lie
+    const transport::ucp::Library &library_; // callbacks come while the worker ends, too
+    std::vector<Peer> peers_;                // by rank of the job; UCX knows where they lie
     std::vector<std::shared_ptr<UcxGreeting>> greetings_;            // that UCX may still read
     std::map<std::pair<std::uint64_t, int>, UcxIntroduction> heard_; // by communicator and rank
     std::vector<std::unique_ptr<transport::UcxLinks>> unsettled_;

@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <string_view>
 #include <sys/resource.h>
+#include <system_error>
+#include <vector>
 
 #include "base/kernel_files.hpp"
 
@@ -14,13 +16,21 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// The entries of a folder; none, or those so far, if it cannot be read: a device may be removed.
+std::vector<fs::path> entries(const fs::path &folder) {
+    std::vector<fs::path> found;
+    std::error_code error;
+    for (fs::directory_iterator each(folder, error); !error && each != fs::directory_iterator();
+         each.increment(error))
+        found.push_back(each->path());
+    return found;
+}
+
 // The state of a port is a file: "4: ACTIVE".
 bool any_port_active(const std::string &devices) {
-    std::error_code error;
-    for (const fs::directory_entry &device : fs::directory_iterator(devices, error))
-        for (const fs::directory_entry &port :
-             fs::directory_iterator(device.path() / "ports", error))
-            if (contents(port.path() / "state").find("ACTIVE") != std::string::npos)
+    for (const fs::path &device : entries(devices))
+        for (const fs::path &port : entries(device / "ports"))
+            if (contents(port / "state").find("ACTIVE") != std::string::npos)
                 return true;
     return false;
 }

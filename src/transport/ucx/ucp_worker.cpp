@@ -59,7 +59,8 @@ bool names_tcp(std::string_view transports) {
     if (transports.starts_with('^'))
         return false;
     const std::string list = "," + std::string(transports) + ",";
-    return list.find(",tcp,") != std::string::npos;
+    // A backslash before a name says that it is no alias.
+    return list.find(",tcp,") != std::string::npos || list.find(",\\tcp,") != std::string::npos;
 }
 
 std::string without_unnamed_tcp(std::string_view transports) {

@@ -95,9 +95,12 @@ void UcxLinks::send(int to, const WireMessage &packet, const std::byte *payload,
 void UcxLinks::send(Link &peer, const WireMessage &packet, const std::byte *payload) {
     if (peer.endpoint == nullptr || !peer.failure.empty())
         return;
-    if (free_.empty())
+    if (free_.empty()) {
         free_.push_back(&sendings_.emplace_back());
+        free_.reserve(sendings_.size()); // on_sent() must not throw
+    }
     Sending &sending = *free_.back();
+    free_.pop_back(); // the library may end other sends meanwhile
     const bool ordered = !may_overtake(packet);
     sending.all = this;
     sending.header = {peer.tokens.out,
@@ -121,14 +124,14 @@ void UcxLinks::send(Link &peer, const WireMessage &packet, const std::byte *payl
     const ucp::Request request =
         library_.send(peer.endpoint, kPacketId, &sending.header, sizeof(sending.header), payload,
                       packet.length, &parameters);
+    if (request != nullptr && !ucp::is_error(request))
+        ++unsent_;
+    else
+        free_.push_back(&sending);
     if (ucp::is_error(request))
         return on_failed(&peer, peer.endpoint, ucp::error_of(request));
     if (ordered)
         peer.turn = InTurn<Early>::after(peer.turn);
-    if (request != nullptr) {
-        free_.pop_back();
-        ++unsent_;
-    }
     if (!std::exchange(peer.unflushed, true) && !peer.flushing)
         ++unflushed_;
 }
@@ -166,6 +169,10 @@ void UcxLinks::on_flushed(ucp::Request request, ucp::Status, void *link) {
 }
 
 bool UcxLinks::arm() {
+    const bool to_report = std::ranges::any_of(
+        links_, [](const Link &each) { return each.open && !each.failure.empty(); });
+    if (to_report || error_ != nullptr || !waiting_.empty())
+        return false; // progress() has something to do at once
     if (unflushed_ != 0)
         flush();
     return worker_->arm();
