@@ -19,6 +19,7 @@
 #include "support/world.hpp"
 
 extern "C" {
+int cuStreamSynchronize(void *stream);
 int cuStreamCreate(void **stream, unsigned flags);
 int cuStreamWaitValue32_v2(void *stream, unsigned long long word, std::uint32_t value,
                            unsigned flags);
@@ -63,6 +64,12 @@ public:
             check_cuda(cuStreamCreate(&handle_, 0));
         close();
     }
+    ~Stream() { // the device looks at the word until the stream has passed it
+        open();
+        (void)cuStreamSynchronize(handle_);
+    }
+    Stream(const Stream &) = delete;
+    Stream &operator=(const Stream &) = delete;
     void *handle() const { return handle_; }
     void close() {
         word().store(0);
