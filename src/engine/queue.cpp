@@ -336,6 +336,13 @@ void Queue::drain() {
 }
 
 void Queue::end_all(const Error &error) {
+    // Calls that have not begun let their streams go on first: copies of other calls may be behind
+    // them on the device.
+    for (InFlightCall *flight : active_)
+        if (flight->run->gate != nullptr) {
+            engine_.drain(*flight->run);
+            std::exchange(flight->gate, nullptr)->ended();
+        }
     drain();
     for (InFlightCall *flight : active_) {
         flight->error = error;
