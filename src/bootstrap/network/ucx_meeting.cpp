@@ -115,9 +115,9 @@ std::shared_ptr<const UcxGreeting> UcxMeeting::greet(int to, std::uint64_t epoch
     parameters.flags = ucp::RequestParameters::kEagerFlag;
     parameters.sent = &on_sent;
     parameters.user_data = greeting.get();
-    const ucp::Request request = worker_->library().send(
-        peer.endpoint, kGreetingId, greeting->header_.data(), greeting->header_.size(),
-        greeting->bytes_.data(), greeting->bytes_.size(), &parameters);
+    const ucp::Request request = library_.send(peer.endpoint, kGreetingId, greeting->header_.data(),
+                                               greeting->header_.size(), greeting->bytes_.data(),
+                                               greeting->bytes_.size(), &parameters);
     if (request == nullptr || ucp::is_error(request))
         greeting->over(why(ucp::error_of(request)));
     return greeting;

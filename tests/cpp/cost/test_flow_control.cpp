@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "algorithms/algorithm.hpp"
+#include "cost/each_algorithm.hpp"
 #include "cost/elapsed.hpp"
 #include "cost/indexed_network.hpp"
 #include "cost/pieces.hpp"
@@ -53,17 +54,7 @@ std::size_t count_for(const Schedule &schedule) {
     return schedule.partition.fitting(20 * kSegmentBytes);
 }
 
-template<class Visit>
-void each_algorithm(Position most, Visit &&visit) {
-    for (const algorithms::Algorithm &algorithm : algorithms::all())
-        for (Position ranks = 1; ranks <= most; ++ranks)
-            if (algorithm.runs(ranks)) {
-                CAPTURE(schedule::name(algorithm.collective));
-                CAPTURE(algorithm.name);
-                CAPTURE(ranks);
-                visit(algorithms::make({&algorithm, {}}, ranks));
-            }
-}
+using stretto::test::each_algorithm;
 
 } // namespace
 

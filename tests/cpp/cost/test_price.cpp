@@ -12,6 +12,7 @@
 
 #include "algorithms/algorithm.hpp"
 #include "base/status.hpp"
+#include "cost/each_algorithm.hpp"
 #include "cost/elapsed.hpp"
 #include "cost/indexed_network.hpp"
 #include "cost/price.hpp"
@@ -72,17 +73,7 @@ bool canonical_fold(const std::string &name) {
     return name == "direct_canonical" || name == "one_shot_canonical";
 }
 
-template<class Visit>
-void each_algorithm(Position most, Visit &&visit) {
-    for (const algorithms::Algorithm &algorithm : algorithms::all())
-        for (Position ranks = 1; ranks <= most; ++ranks)
-            if (algorithm.runs(ranks)) {
-                CAPTURE(schedule::name(algorithm.collective));
-                CAPTURE(algorithm.name);
-                CAPTURE(ranks);
-                visit(algorithms::make({&algorithm, {}}, ranks));
-            }
-}
+using stretto::test::each_algorithm;
 
 } // namespace
 

@@ -14,31 +14,19 @@
 
 #include "device/on_device.hpp"
 #include "device/simulated_cuda.hpp"
+#include "device/streams_of_program.hpp"
 #include "stretto/embedding.h"
 #include "support/text.hpp"
 #include "support/world.hpp"
 
-extern "C" {
-int cuStreamSynchronize(void *stream);
-int cuStreamCreate(void **stream, unsigned flags);
-int cuStreamWaitValue32_v2(void *stream, unsigned long long word, std::uint32_t value,
-                           unsigned flags);
-int cuMemHostAlloc(void **memory, std::size_t bytes, unsigned flags);
-int cuMemFreeHost(void *memory);
-int cuMemcpyAsync(unsigned long long to, unsigned long long from, std::size_t bytes, void *stream);
-}
-
 namespace {
 
+using test::address;
 using test::check;
 using test::contains;
 
 void check_cuda(int result) {
     REQUIRE(result == 0);
-}
-
-unsigned long long address(const void *memory) {
-    return reinterpret_cast<std::uintptr_t>(memory);
 }
 
 // Numbers in pinned host memory.

@@ -8,28 +8,18 @@
 
 #include "device/on_device.hpp"
 #include "device/simulated_cuda.hpp"
+#include "device/streams_of_program.hpp"
 #include "stretto/embedding.h"
 #include "support/text.hpp"
 
-extern "C" {
-int cuStreamCreate(void **stream, unsigned flags);
-int cuStreamWaitValue32_v2(void *stream, unsigned long long word, std::uint32_t value,
-                           unsigned flags);
-int cuMemHostAlloc(void **memory, std::size_t bytes, unsigned flags);
-int cuMemFreeHost(void *memory);
-int cuMemcpyAsync(unsigned long long to, unsigned long long from, std::size_t bytes, void *stream);
-}
-
 namespace {
+
+using test::address;
 
 std::uint64_t synchronizations() {
     simulated_cuda::Counts counts;
     simulated_cuda::simulated_cuda_counts(&counts);
     return counts.synchronizations;
-}
-
-unsigned long long address(const void *memory) {
-    return reinterpret_cast<std::uintptr_t>(memory);
 }
 
 } // namespace

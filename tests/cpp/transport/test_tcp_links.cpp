@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "net/tcp_pair.hpp"
+#include "transport/inbox.hpp"
 #include "transport/remote/tcp_links.hpp"
 
 using namespace stretto;
@@ -27,25 +28,7 @@ std::unique_ptr<net::Connection> connection(Descriptor socket, std::uint32_t ran
         std::move(socket), net::Peer{rank, "node", *net::Address::numeric("10.0.0.7", 29400)});
 }
 
-// What comes, by position.
-class Inbox final : public Links::Receiver {
-public:
-    std::byte *place(int, const WireMessage &packet) override {
-        std::vector<std::byte> &payload = payloads[packet.position];
-        payload.resize(packet.length);
-        return payload.data();
-    }
-    void arrived(int, const WireMessage &packet) override { order.push_back(packet); }
-    void broken(int rank, const std::string &why) override {
-        culprits.push_back(rank);
-        reason = why;
-    }
-
-    std::map<std::uint64_t, std::vector<std::byte>> payloads;
-    std::vector<WireMessage> order;
-    std::vector<int> culprits;
-    std::string reason;
-};
+using test::Inbox;
 
 std::vector<std::byte> numbered(std::uint64_t position) {
     std::vector<std::byte> bytes(kLong);

@@ -15,6 +15,7 @@
 #include "base/clock.hpp"
 #include "base/status.hpp"
 #include "support/environment.hpp"
+#include "transport/inbox.hpp"
 #include "transport/ucx/ucx_links.hpp"
 
 using namespace stretto;
@@ -30,27 +31,14 @@ namespace {
 
 const test::With over_tcp("UCX_TLS", "tcp"), quiet("UCX_LOG_LEVEL", "fatal"); // before it is loaded
 
-class Inbox final : public Links::Receiver {
+class Inbox final : public test::Inbox {
 public:
-    std::byte *place(int, const WireMessage &packet) override {
+    std::byte *place(int from, const WireMessage &packet) override {
         if (full)
             throw Error(Status::memory, "no room");
-        if (refuses)
-            return nullptr;
-        std::vector<std::byte> &payload = payloads[packet.position];
-        payload.resize(packet.length);
-        return payload.data();
-    }
-    void arrived(int, const WireMessage &packet) override { order.push_back(packet); }
-    void broken(int rank, const std::string &why) override {
-        culprits.push_back(rank);
-        reason = why;
+        return refuses ? nullptr : test::Inbox::place(from, packet);
     }
 
-    std::map<std::uint64_t, std::vector<std::byte>> payloads; // by position
-    std::vector<WireMessage> order;
-    std::vector<int> culprits;
-    std::string reason;
     bool full = false, refuses = false;
 };
 
