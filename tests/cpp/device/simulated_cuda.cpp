@@ -269,12 +269,18 @@ private:
 };
 
 // The stream that a handle means: 0 and 1 are the default stream of all threads, 2 this thread's.
-// Streams stay as long as the process.
+// The device keeps streams as long as the process, also those of threads that have ended.
 Stream *stream_of(Device &device, Stream *handle) {
-    static Stream *const legacy = new Stream;
-    thread_local Stream *const own = new Stream;
+    static Stream *legacy = nullptr;
+    thread_local Stream *own = nullptr;
     const auto number = reinterpret_cast<std::uintptr_t>(handle);
-    Stream *const stream = number > 2 ? handle : number == 2 ? own : legacy;
+    Stream *stream = handle;
+    if (number <= 2) {
+        Stream *&standing = number == 2 ? own : legacy;
+        if (standing == nullptr)
+            standing = new Stream;
+        stream = standing;
+    }
     device.streams.insert(stream);
     return stream;
 }
