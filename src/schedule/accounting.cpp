@@ -2,8 +2,8 @@
 #include "schedule/accounting.hpp"
 
 #include <algorithm>
-#include <unordered_map>
 
+#include "base/number_map.hpp"
 #include "schedule/access.hpp"
 #include "schedule/dataflow.hpp"
 
@@ -89,7 +89,7 @@ public:
         struct Life {
             std::size_t first, last;
         };
-        std::unordered_map<std::uint64_t, Life> lives;
+        NumberMap<Life> lives;
         const auto end = [&](std::uint64_t cell, Life life) {
             opens[life.first].push_back(cell);
             closes[life.last].push_back(cell);
@@ -100,13 +100,13 @@ public:
                     return;
                 const std::uint64_t cell = cell_key(access.slot, access.block);
                 const auto [life, fresh] = lives.try_emplace(cell, Life{i, i});
-                if (!fresh && access.writes && !access.reads && life->second.last < i) {
-                    end(cell, life->second);
-                    life->second.first = i;
+                if (!fresh && access.writes && !access.reads && life.last < i) {
+                    end(cell, life);
+                    life.first = i;
                 }
-                life->second.last = i;
+                life.last = i;
             });
-        for (const auto &[cell, life] : lives)
+        for (const auto &[cell, life] : lives.entries())
             end(cell, life);
 
         Extent live;

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <optional>
-#include <unordered_map>
 #include <utility>
 
+#include "base/number_map.hpp"
 #include "base/status.hpp"
 #include "schedule/check.hpp"
 #include "schedule/dependencies.hpp"
@@ -190,20 +190,19 @@ private:
     // Follows the waits until they close a cycle or end at the token.
     std::string deadlock() {
         std::vector<OpRef> chain = {first_stuck()};
-        std::unordered_map<std::uint64_t, std::size_t> places; // in the chain
+        NumberMap<std::size_t> places; // in the chain
         const auto key = [](OpRef ref) {
             return static_cast<std::uint64_t>(ref.position) << 32 |
                    static_cast<std::uint32_t>(ref.index);
         };
         for (;;) {
-            places.emplace(key(chain.back()), chain.size() - 1);
+            places.try_emplace(key(chain.back()), chain.size() - 1);
             const std::optional<OpRef> next = blocker(chain.back());
             if (!next)
                 return "deadlock: " + flow_.describe(chain.back()) +
                        " waits for the token, which does not surely reach its position";
-            if (const auto seen = places.find(key(*next)); seen != places.end()) {
-                chain.erase(chain.begin(),
-                            chain.begin() + static_cast<std::ptrdiff_t>(seen->second));
+            if (const std::size_t *const seen = places.find(key(*next)); seen != nullptr) {
+                chain.erase(chain.begin(), chain.begin() + static_cast<std::ptrdiff_t>(*seen));
                 break;
             }
             chain.push_back(*next);

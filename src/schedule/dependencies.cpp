@@ -4,8 +4,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <string>
-#include <unordered_map>
 
+#include "base/inline_vector.hpp"
+#include "base/number_map.hpp"
 #include "base/status.hpp"
 #include "schedule/access.hpp"
 #include "schedule/hazards.hpp"
@@ -15,6 +16,7 @@ namespace stretto::schedule {
 namespace {
 
 using Ops = std::vector<std::int32_t>;
+using FewOps = InlineVector<std::int32_t, 2>;
 
 // If many ops read what many ops have written, there is a wait for each pair.
 constexpr std::size_t kMostWaits = 1u << 24;
@@ -50,7 +52,7 @@ private:
         Ops found = op.after;
         const auto wait = [&](std::int32_t earlier) { found.push_back(earlier); };
         each_access(op, [&](const Access &access) {
-            Hazards<Ops> &cell = cells_[cell_key(access.slot, access.block)];
+            Hazards<FewOps> &cell = cells_[cell_key(access.slot, access.block)];
             if (access.writes)
                 cell.write(index, op.group, wait);
             else
@@ -89,7 +91,7 @@ private:
     const std::vector<Op> &ops_;
     OpenOps open_;
     std::vector<Ops> before_;
-    std::unordered_map<std::uint64_t, Hazards<Ops>> cells_;
+    NumberMap<Hazards<FewOps>> cells_;
 };
 
 } // namespace

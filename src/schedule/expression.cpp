@@ -25,11 +25,9 @@ std::uint64_t key(std::int32_t high, std::int32_t low) {
 Expressions::Expressions(Position ranks) : words_((static_cast<std::size_t>(ranks) + 63) / 64) {}
 
 Expressions::Node Expressions::leaf(Atom atom) {
-    const auto [found, fresh] = leaves_.try_emplace(key(atom.from, atom.block), 0);
-    if (!fresh)
-        return found->second;
     const auto node = static_cast<Node>(trees_.size());
-    found->second = node;
+    if (const auto [known, fresh] = leaves_.try_emplace(key(atom.from, atom.block), node); !fresh)
+        return known;
     const std::uint64_t hash = mix(leaf_seed, key(atom.from, atom.block));
     add({hash, atom.block, atom.from, atom.from, true, node}, {});
     const auto from = static_cast<std::size_t>(atom.from);
@@ -39,8 +37,8 @@ Expressions::Node Expressions::leaf(Atom atom) {
 }
 
 Expressions::Node Expressions::pair(Node left, Node right) {
-    if (const auto found = pairs_.find(key(left, right)); found != pairs_.end())
-        return found->second;
+    if (const Node *const known = pairs_.find(key(left, right)); known != nullptr)
+        return *known;
     check_disjoint({left, right});
     const Tree a = at(left), b = at(right); // copies: adding trees moves them
     const auto [first, second] = std::minmax(a.commuted, b.commuted);
@@ -50,7 +48,7 @@ Expressions::Node Expressions::pair(Node left, Node right) {
     const Node node =
         add({mix(mix(pair_seed, a.hash), b.hash), a.block, a.first, b.last, ascending, commuted},
             {left, right});
-    pairs_.emplace(key(left, right), node);
+    pairs_.try_emplace(key(left, right), node);
     return node;
 }
 

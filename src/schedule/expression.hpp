@@ -5,9 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <unordered_map>
 #include <vector>
 
+#include "base/number_map.hpp"
 #include "schedule/contract.hpp"
 
 namespace stretto::schedule {
@@ -64,7 +64,7 @@ private:
     std::size_t words_; // per set of positions
     std::vector<Tree> trees_;
     std::vector<std::uint64_t> contributors_; // words_ per tree
-    std::unordered_map<std::uint64_t, Node> leaves_, pairs_;
+    NumberMap<Node> leaves_, pairs_;
     std::map<std::vector<std::int32_t>, Node> unordered_;
 };
 

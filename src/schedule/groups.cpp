@@ -2,8 +2,8 @@
 #include "schedule/groups.hpp"
 
 #include <string>
-#include <unordered_map>
 
+#include "base/number_map.hpp"
 #include "base/status.hpp"
 #include "schedule/access.hpp"
 #include "schedule/json.hpp"
@@ -45,7 +45,7 @@ std::map<std::int32_t, std::int32_t> groups(Position position, const std::vector
     std::map<std::int32_t, std::int32_t> sizes;
     if (found.empty())
         return sizes;
-    std::unordered_map<std::uint64_t, std::int32_t> open; // cell -> the last group that wrote it
+    NumberMap<std::int32_t> open; // cell -> the last group that wrote it
     for (std::size_t i = 0; i < path.size(); ++i) {
         const Op &op = path[i];
         each_access(op, [&](const Access &access) {

@@ -58,9 +58,8 @@ void Machine::local(OpRef ref) {
 }
 
 Node Machine::result(Position position, Block block) const {
-    const auto &cells = cells_[at(position)];
-    const auto found = cells.find(cell_key(kWork, block));
-    return found == cells.end() ? kUndefined : found->second;
+    const Node *const found = cells_[at(position)].find(cell_key(kWork, block));
+    return found == nullptr ? kUndefined : *found;
 }
 
 void Machine::arrive(OpRef recv, Block block, Node incoming) {
@@ -92,13 +91,12 @@ void Machine::arrive(OpRef recv, Block block, Node incoming) {
 }
 
 Node Machine::read(OpRef ref, Slot slot, Block block) const {
-    const auto &cells = cells_[at(ref.position)];
-    const auto found = cells.find(cell_key(slot, block));
-    if (found == cells.end())
+    const Node *const found = cells_[at(ref.position)].find(cell_key(slot, block));
+    if (found == nullptr)
         throw Error(Status::argument, flow_.describe(ref) + ": block " + std::to_string(block) +
                                           " of slot " + std::to_string(slot) +
                                           " is read before anything is written to it");
-    return found->second;
+    return *found;
 }
 
 void Machine::write(Position position, Slot slot, Block block, Node value) {

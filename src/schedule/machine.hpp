@@ -4,9 +4,9 @@
 
 #include <cstdint>
 #include <map>
-#include <unordered_map>
 #include <vector>
 
+#include "base/number_map.hpp"
 #include "schedule/dataflow.hpp"
 #include "schedule/expression.hpp"
 
@@ -38,8 +38,8 @@ private:
     const Dataflow &flow_;
     Expressions &trees_;
     // Per position, by cell.
-    std::vector<std::unordered_map<std::uint64_t, Node>> cells_;
-    std::vector<std::unordered_map<std::uint64_t, std::vector<Node>>> pending_; // of groups
+    std::vector<NumberMap<Node>> cells_;
+    std::vector<NumberMap<std::vector<Node>>> pending_; // of groups
     // Per position: the number of receives of each group.
     std::vector<std::map<std::int32_t, std::int32_t>> groups_;
 };
