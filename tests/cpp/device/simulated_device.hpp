@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The device behind the simulated driver: its memory, its streams, and the engines that copy.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <random>
+#include <set>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <sys/mman.h>
+
+#include "simulated_cuda.hpp"
+
+namespace simulated_cuda {
+
+using Clock = std::chrono::steady_clock;
+using Address = unsigned long long;
+
+enum : int {
+    kSuccess = 0,
+    kInvalidValue = 1,
+    kOutOfMemory = 2,
+    kInvalidContext = 201,
+    kInvalidHandle = 400,
+    kNotReady = 600,
+    kIllegalAddress = 700,
+    kAlreadyRegistered = 712,
+    kNotRegistered = 713,
+};
+
+constexpr std::size_t kDeviceBytes = std::size_t{16} << 30; // of address space
+constexpr std::size_t kAlignment = 512;
+
+struct Event {
+    std::uint64_t recorded = 0, happened = 0;
+};
+
+enum Engine : int { from_device, to_device, inside, kEngines };
+
+struct Operation {
+    // An engine copies; the others happen when their turn in the stream comes.
+    enum class Kind { copy, record, wait_event, wait_value } kind = Kind::copy;
+    Engine engine = inside;
+    std::byte *to = nullptr;
+    const std::byte *from = nullptr;
+    std::size_t bytes = 0;
+    std::vector<std::byte> staged; // of host memory that was read at once
+    Event *event = nullptr;
+    std::uint64_t mark = 0;
+    const std::atomic<std::uint32_t> *word = nullptr; // is to reach the value
+    std::uint32_t value = 0;
+    Clock::time_point asked;
+};
+
+struct Stream {
+    std::deque<Operation> operations;
+    bool busy = false;     // an engine works on the first
+    bool captured = false; // into a graph
+};
+
+inline double us_between(Clock::time_point a, Clock::time_point b) {
+    return std::chrono::duration<double, std::micro>(b - a).count();
+}
+
+class Device {
+public:
+    static Device &get() {
+        static Device *const device = new Device; // its threads run until the process ends
+        return *device;
+    }
+
+    std::mutex mutex;
+    Speed speed;
+    Counts counts;
+    std::minstd_rand random;
+    std::uint64_t fail_after = 0;
+    int fail_error = kSuccess, error = kSuccess; // the second is sticky
+    bool held = false;
+    std::size_t pinned_limit = 0;
+    std::map<Address, std::size_t> allocations;
+    std::map<const std::byte *, std::size_t> pinned; // host memory
+    std::set<const std::byte *> registered;          // those that are not the driver's own
+    std::set<Stream *> streams;
+    std::condition_variable changed;
+
+    bool on_device(Address address) const {
+        return address >= base_ && address < base_ + kDeviceBytes;
+    }
+    // Whether an allocation holds all of these bytes.
+    bool allocated(Address address, std::size_t bytes) const {
+        auto found = allocations.upper_bound(address);
+        if (found == allocations.begin())
+            return false;
+        --found;
+        return address + bytes <= found->first + found->second;
+    }
+    // Where the CPU of this simulation finds it.
+    std::byte *memory(Address address) const {
+        return on_device(address) ? store_ + (address - base_)
+                                  : reinterpret_cast<std::byte *>(address);
+    }
+    bool is_pinned(const std::byte *first, std::size_t bytes) const {
+        auto found = pinned.upper_bound(first);
+        if (found == pinned.begin())
+            return false;
+        --found;
+        return first + bytes <= found->first + found->second;
+    }
+    std::size_t pinned_bytes() const {
+        std::size_t sum = 0;
+        for (const auto &[first, bytes] : pinned)
+            sum += bytes;
+        return sum;
+    }
+    bool room_to_pin(std::size_t bytes) const {
+        return pinned_limit == 0 || pinned_bytes() + bytes <= pinned_limit;
+    }
+
+    int allocate(Address *pointer, std::size_t bytes) {
+        if (bytes == 0)
+            return kInvalidValue;
+        const std::size_t size = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+        Address at = base_;
+        for (const auto &[first, length] : allocations) { // first fit: addresses come again
+            if (first - at >= size)
+                break;
+            at = first + length;
+        }
+        if (at + size > base_ + kDeviceBytes)
+            return kOutOfMemory;
+        allocations[at] = size;
+        std::memset(memory(at), 0xa5, size);
+        *pointer = at;
+        return kSuccess;
+    }
+
+    // Copies when its turn comes.
+    int enqueue(Stream &stream, Operation operation) {
+        operation.asked = Clock::now();
+        stream.operations.push_back(std::move(operation));
+        changed.notify_all();
+        return kSuccess;
+    }
+
+    void drain(std::unique_lock<std::mutex> &lock, Stream &stream) {
+        changed.wait(lock, [&] { return stream.operations.empty(); });
+    }
+
+private:
+    Device() {
+        base_ = reinterpret_cast<Address>(mmap(nullptr, kDeviceBytes, PROT_NONE,
+                                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+        store_ = static_cast<std::byte *>(mmap(nullptr, kDeviceBytes, PROT_READ | PROT_WRITE,
+                                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+        for (int engine = 0; engine < kEngines; ++engine)
+            std::thread([this, engine] { run(static_cast<Engine>(engine)); }).detach();
+    }
+
+    // Whether an operation that no engine performs has happened, its turn having come.
+    bool pass(Operation &first) {
+        switch (first.kind) {
+        case Operation::Kind::record:
+            first.event->happened = std::max(first.event->happened, first.mark);
+            return true;
+        case Operation::Kind::wait_event: return first.event->happened >= first.mark;
+        case Operation::Kind::wait_value:
+            watches_ = true;
+            // As integers that wrap around (CU_STREAM_WAIT_VALUE_GEQ).
+            return static_cast<std::int32_t>(first.word->load(std::memory_order_acquire) -
+                                             first.value) >= 0;
+        default: return false;
+        }
+    }
+    // Those of all streams.  Returns whether there were any.
+    bool pass_all() {
+        bool any = false;
+        watches_ = false;
+        for (Stream *const stream : streams)
+            while (!stream->busy && !stream->operations.empty() &&
+                   pass(stream->operations.front())) {
+                stream->operations.pop_front();
+                any = true;
+            }
+        return any;
+    }
+
+    Stream *next(Engine engine) {
+        std::vector<Stream *> ready;
+        for (Stream *const stream : streams)
+            if (!stream->busy && !stream->operations.empty() &&
+                stream->operations.front().kind == Operation::Kind::copy &&
+                stream->operations.front().engine == engine)
+                ready.push_back(stream);
+        return ready.empty() ? nullptr : ready[random() % ready.size()];
+    }
+
+    void run(Engine engine) {
+        std::unique_lock lock(mutex);
+        Clock::time_point free = Clock::now();
+        for (;;) {
+            if (pass_all()) {
+                changed.notify_all();
+                continue; // others may wait for an event that has just happened
+            }
+            Stream *const stream = held ? nullptr : next(engine);
+            if (stream == nullptr) {
+                if (watches_) // nobody tells of a word of host memory
+                    changed.wait_for(lock, std::chrono::microseconds(50));
+                else
+                    changed.wait(lock);
+                continue;
+            }
+            Operation &first = stream->operations.front();
+            stream->busy = true;
+            const double cost =
+                speed.latency_us + (speed.bytes_per_us > 0
+                                        ? static_cast<double>(first.bytes) / speed.bytes_per_us
+                                        : 0);
+            // By the model: that this thread wakes late delays no later copy.
+            const Clock::time_point begin = std::max(free, first.asked);
+            const Clock::time_point end =
+                begin + std::chrono::duration_cast<Clock::duration>(
+                            std::chrono::duration<double, std::micro>(cost));
+            free = end;
+            const bool works = error == kSuccess;
+            lock.unlock();
+            if (cost > 0)
+                std::this_thread::sleep_until(end);
+            if (works)
+                std::memcpy(first.to, first.staged.empty() ? first.from : first.staged.data(),
+                            first.bytes);
+            lock.lock();
+            account(engine, begin, end);
+            stream->operations.pop_front();
+            stream->busy = false;
+            changed.notify_all();
+        }
+    }
+
+    void account(Engine engine, Clock::time_point begin, Clock::time_point end) {
+        if (engine == inside || begin == end)
+            return;
+        (engine == from_device ? counts.from_device_us : counts.to_device_us) +=
+            us_between(begin, end);
+        std::deque<std::pair<Clock::time_point, Clock::time_point>> &other =
+            worked_[engine == from_device ? to_device : from_device];
+        for (const auto &[from, to] : other)
+            if (const auto first = std::max(begin, from), last = std::min(end, to); first < last)
+                counts.both_us += us_between(first, last);
+        worked_[engine].emplace_back(begin, end);
+        if (worked_[engine].size() > 4096)
+            worked_[engine].pop_front();
+    }
+
+    Address base_;
+    std::byte *store_;
+    bool watches_ = false; // a stream waits for a word
+    std::array<std::deque<std::pair<Clock::time_point, Clock::time_point>>, kEngines> worked_;
+};
+
+} // namespace simulated_cuda
