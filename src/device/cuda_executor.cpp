@@ -52,8 +52,25 @@ void CudaExecutor::wait(const Completion &completion) {
         std::this_thread::sleep_for(kNap);
 }
 
+void CudaExecutor::prepare(CUcontext context) {
+    const std::lock_guard lock(mutex_);
+    (void)copies_in(context);
+    const Current current(driver_, context);
+    (void)(pool_.allocate() && ahead_.allocate()); // else the calls say why
+    register_rings();
+}
+
+// While a stream waits, rings that are new stay as they are: copies are right without, and slower.
+void CudaExecutor::register_rings() {
+    if (!rings_.all_tried())
+        waiting_streams_.ask_if_none([&] { rings_.register_all(); });
+}
+
 CudaCopies &CudaExecutor::copies_of(const Place &place) {
-    CUcontext const context = context_of(driver_, place);
+    return copies_in(context_of(driver_, place));
+}
+
+CudaCopies &CudaExecutor::copies_in(CUcontext context) {
     std::unique_ptr<CudaCopies> &found = copies_[context];
     if (found == nullptr)
         found = std::make_unique<CudaCopies>(driver_, context);
@@ -129,7 +146,7 @@ void CudaExecutor::go_on(PassPointer pass) noexcept {
         if (pass->stage == StagedPass::Stage::waiting) {
             const std::lock_guard lock(mutex_);
             const Current current(driver_, pass->copies->context());
-            rings_.register_all();
+            register_rings();
             if (!start(*pass)) {
                 waiting_.push_front(std::move(pass));
                 return;
@@ -345,7 +362,7 @@ void CudaExecutor::release_memory(void *memory) noexcept {
 
 static Lazy<std::unique_ptr<CudaExecutor>> executor;
 
-engine::Executor &cuda_executor() {
+CudaExecutor &cuda_executor() {
     return *executor.get([] { return std::make_unique<CudaExecutor>(*cuda()); });
 }
 

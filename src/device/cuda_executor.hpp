@@ -16,6 +16,7 @@
 
 #include "device/registered_memory.hpp"
 #include "device/staged_pass.hpp"
+#include "device/waiting_streams.hpp"
 #include "engine/executor.hpp"
 
 namespace stretto::device {
@@ -53,6 +54,11 @@ public:
     }
     void release_memory(void *memory) noexcept override;
 
+    // Asks the driver for all that calls in a context need, before a stream waits for one of them.
+    // Throws Error.
+    void prepare(CUcontext context);
+    WaitingStreams &waiting_streams() { return waiting_streams_; }
+
 private:
     friend struct CudaPrefetch;
     using PassPointer = std::unique_ptr<StagedPass>;
@@ -60,6 +66,7 @@ private:
     PassPointer fresh(const engine::Work &work, engine::Completion &completion, Place &device);
     static void take_prefetched(StagedPass &pass, std::size_t operand, CudaPrefetch &ahead);
     CudaCopies &copies_of(const Place &place);
+    CudaCopies &copies_in(CUcontext context);
     void go_on(PassPointer pass) noexcept;
     void start_waiting();
     bool start(StagedPass &pass);
@@ -72,9 +79,11 @@ private:
         PassPointer pass;
         std::optional<Error> why; // its copies have failed
     };
+    void register_rings();
     static void take_ended(Passes &passes, std::vector<Ended> &ended);
 
     const Cuda &driver_;
+    WaitingStreams waiting_streams_;
     std::mutex mutex_; // of all that follows
     std::map<CUcontext, std::unique_ptr<CudaCopies>> copies_;
     // Two pools: operands that were prefetched stay until the cells of other ranks have come, and
@@ -90,6 +99,6 @@ private:
 };
 
 // The executor of all devices of this process.  Only after find_cuda().
-engine::Executor &cuda_executor();
+CudaExecutor &cuda_executor();
 
 } // namespace stretto::device

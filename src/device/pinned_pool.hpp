@@ -2,8 +2,8 @@
 // Pinned host memory for operands on their way between a device and the CPU: the memory pool of
 // Ueno and Fukuda.
 //
-// All of it is allocated at once, when it is first needed, and stays: allocating or freeing pinned
-// memory may wait for everything that runs on the device, so no call does either.
+// All of it is allocated at once, before it is first needed, and stays: allocating or freeing
+// pinned memory may wait for everything that runs on the device, so no call does either.
 #pragma once
 
 #include <cstddef>
@@ -17,6 +17,10 @@ namespace stretto::device {
 class PinnedPool {
 public:
     PinnedPool(const Cuda &driver, std::size_t bytes) : driver_(driver), wanted_bytes_(bytes) {}
+
+    // Allocates all of it, if this was not tried before; false if there is none.  The caller has a
+    // context.
+    bool allocate() noexcept;
 
     struct Block {
         std::byte *memory = nullptr;
@@ -32,7 +36,6 @@ public:
     void give_back(const Block &block) noexcept;
 
 private:
-    bool allocate() noexcept;
     Block find(std::size_t bytes);
 
     const Cuda &driver_;

@@ -19,6 +19,7 @@ public:
     void add(void *memory, std::size_t bytes);
     // True if the last user has removed it and it is to be unregistered.
     bool remove(void *memory) noexcept;
+    bool all_tried() const { return all_tried_; }
     // Registers what was added since.  With a context current.  If the driver refuses, it warns
     // once: copies are right without, and slow.
     void register_all();

@@ -9,14 +9,14 @@
 #include <vector>
 
 #include "base/lazy.hpp"
-#include "device/cuda_copies.hpp"
+#include "device/cuda_executor.hpp"
 #include "device/devices.hpp"
 
 namespace stretto::device {
 
 namespace {
 
-constexpr std::size_t kPageWords = 1024;
+constexpr std::size_t kAllWords = 16384; // a stream itself holds fewer calls than that
 constexpr std::uintptr_t kLastDefaultStream = 2;
 
 // Words and events that no call uses.  A word only grows, by one for each call.  So a stream that
@@ -26,8 +26,12 @@ public:
     // With a context current.
     std::atomic<std::uint32_t> *take_word(const Cuda &driver) {
         const std::lock_guard lock(mutex_);
+        if (!allocated_)
+            allocate(driver);
         if (words_.empty())
-            add_page(driver);
+            throw Error(Status::memory, std::to_string(kAllWords) +
+                                            " calls wait for streams of this process; let it wait "
+                                            "for a stream before it makes more");
         std::atomic<std::uint32_t> *const word = words_.back();
         words_.pop_back();
         return word;
@@ -56,23 +60,25 @@ public:
     }
 
 private:
-    void add_page(const Cuda &driver) {
-        words_.reserve(all_words_ + kPageWords);
+    // All words at once: when some are in use, streams wait, and the driver is asked for nothing.
+    void allocate(const Cuda &driver) {
+        words_.reserve(kAllWords);
         void *memory = nullptr;
         check_cuda(driver,
-                   driver.allocate_host(&memory, kPageWords * sizeof(std::uint32_t),
+                   driver.allocate_host(&memory, kAllWords * sizeof(std::uint32_t),
                                         CU_MEMHOSTALLOC_PORTABLE),
                    "cuMemHostAlloc of words that streams wait for");
-        all_words_ += kPageWords;
+        allocated_ = true;
         auto *const first = static_cast<std::atomic<std::uint32_t> *>(memory);
-        for (std::size_t k = 0; k < kPageWords; ++k)
+        for (std::size_t k = 0; k < kAllWords; ++k)
             words_.push_back(new (first + k) std::atomic<std::uint32_t>(0));
     }
 
     std::mutex mutex_;
     std::vector<std::atomic<std::uint32_t> *> words_;
     std::map<CUcontext, std::vector<CUevent>> events_;
-    std::size_t all_words_ = 0, made_ = 0;
+    bool allocated_ = false;
+    std::size_t made_ = 0;
 };
 
 Lazy<std::unique_ptr<Spare>> lazy_spare;
@@ -105,38 +111,52 @@ CUcontext context_of_stream(const Cuda &driver, const void *memory, CUstream str
 
 } // namespace
 
-StreamOrder::StreamOrder(const void *memory, void *handle) : driver_(driver_for_streams()) {
-    CUstream const stream = static_cast<CUstream>(handle);
-    context_ = context_of_stream(driver_, memory, stream);
+StreamOrder::StreamOrder(const void *memory, void *handle)
+    : driver_(driver_for_streams()), stream_(static_cast<CUstream>(handle)),
+      context_(context_of_stream(driver_, memory, stream_)) {
     const Current current(driver_, context_);
     int capturing = 0;
-    check_cuda(driver_, driver_.is_capturing(stream, &capturing), "cuStreamIsCapturing");
+    check_cuda(driver_, driver_.is_capturing(stream_, &capturing), "cuStreamIsCapturing");
     if (capturing != 0)
         throw Error(Status::unsupported,
                     "the stream is being captured into a CUDA graph, and a graph cannot hold a "
                     "collective; make the call before cudaStreamBeginCapture or after "
                     "cudaStreamEndCapture");
-    event_ = spare().take_event(driver_, context_);
-    try {
-        word_ = spare().take_word(driver_);
-        check_cuda(driver_, driver_.record(event_, stream), "cuEventRecord");
-        check_cuda(driver_,
-                   driver_.wait_value(stream, reinterpret_cast<std::uintptr_t>(word_),
-                                      word_->load(std::memory_order_relaxed) + 1,
-                                      CU_STREAM_WAIT_VALUE_GEQ),
-                   "cuStreamWaitValue32");
-    } catch (...) {
-        spare().give_back(event_, context_);
-        if (word_ != nullptr)
-            spare().give_back(word_);
-        throw;
-    }
+    if (const Place place = place_of(memory); place.on_device)
+        buffers_context_ = context_of(driver_, place);
 }
 
-StreamOrder::~StreamOrder() {
-    release();
-    spare().give_back(event_, context_);
-    spare().give_back(word_);
+engine::Executor *StreamOrder::executor() {
+    return &cuda_executor();
+}
+
+// Calls with host memory prepare the device as well: a later one with memory of the device may come
+// while a stream waits for this one.
+void StreamOrder::close() {
+    CudaExecutor &executor = cuda_executor();
+    executor.prepare(context_);
+    if (buffers_context_ != nullptr && buffers_context_ != context_)
+        executor.prepare(buffers_context_);
+    const Current current(driver_, context_);
+    event_ = spare().take_event(driver_, context_);
+    std::atomic<std::uint32_t> *word = nullptr;
+    try {
+        word = spare().take_word(driver_);
+        check_cuda(driver_, driver_.record(event_, stream_), "cuEventRecord");
+        executor.waiting_streams().began();
+        const CUresult result =
+            driver_.wait_value(stream_, reinterpret_cast<std::uintptr_t>(word),
+                               word->load(std::memory_order_relaxed) + 1, CU_STREAM_WAIT_VALUE_GEQ);
+        if (result != CUDA_SUCCESS)
+            executor.waiting_streams().ended();
+        check_cuda(driver_, result, "cuStreamWaitValue32");
+    } catch (...) {
+        spare().give_back(event_, context_);
+        if (word != nullptr)
+            spare().give_back(word);
+        throw;
+    }
+    word_.store(word, std::memory_order_release);
 }
 
 bool StreamOrder::open() {
@@ -149,8 +169,13 @@ bool StreamOrder::open() {
 }
 
 void StreamOrder::release() noexcept {
-    if (!released_.exchange(true, std::memory_order_acq_rel))
-        word_->fetch_add(1, std::memory_order_release);
+    std::atomic<std::uint32_t> *const word = word_.exchange(nullptr, std::memory_order_acq_rel);
+    if (word == nullptr)
+        return;
+    word->fetch_add(1, std::memory_order_release);
+    cuda_executor().waiting_streams().ended();
+    spare().give_back(word);
+    spare().give_back(event_, context_);
 }
 
 } // namespace stretto::device

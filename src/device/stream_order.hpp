@@ -18,25 +18,28 @@ namespace stretto::device {
 
 class StreamOrder final : public engine::Gate {
 public:
-    // The stream as in program_streams.hpp.  `memory`: a buffer of the call.  From now on the
-    // stream waits, until release().  Throws Error(unsupported) if it is being captured.
+    // The stream as in program_streams.hpp.  `memory`: a buffer of the call.  Throws
+    // Error(unsupported) if the stream is being captured.
     StreamOrder(const void *memory, void *stream);
-    ~StreamOrder() override;
+    ~StreamOrder() override { release(); }
     StreamOrder(const StreamOrder &) = delete;
     StreamOrder &operator=(const StreamOrder &) = delete;
 
+    engine::Executor *executor() override;
+    void close() override;
     bool open() override;
     void ended() noexcept override { release(); }
     // Lets the stream go on.
     void release() noexcept;
-    bool released() const { return released_.load(std::memory_order_acquire); }
+    bool released() const { return word_.load(std::memory_order_acquire) == nullptr; }
 
 private:
     const Cuda &driver_;
-    CUcontext context_ = nullptr;
+    CUstream const stream_;
+    CUcontext context_ = nullptr;         // of the stream
+    CUcontext buffers_context_ = nullptr; // null: all buffers are in host memory
     CUevent event_ = nullptr;
-    std::atomic<std::uint32_t> *word_ = nullptr;
-    std::atomic<bool> released_{false};
+    std::atomic<std::atomic<std::uint32_t> *> word_{nullptr}; // null: the stream does not wait
 };
 
 } // namespace stretto::device

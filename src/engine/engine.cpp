@@ -131,6 +131,11 @@ void Engine::launch(Run &run, const Call &call, const Tally &tally, Gate *gate) 
     if (gate != nullptr)
         run.kept.output_heap = 0; // other ranks store there as soon as they know of the call
     forget_gate(run);
+    if (gate != nullptr) {
+        if (Executor *const executor = gate->executor())
+            prepare_rings(*executor);
+        gate->close();
+    }
     run.gate = gate;
     closed_gates_ += gate != nullptr ? 1 : 0;
     run.kept_bases.assign(bases_[now_].begin(), bases_[now_].end());

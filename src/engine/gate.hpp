@@ -4,11 +4,19 @@
 
 namespace stretto::engine {
 
+class Executor;
+
 // A call that has a gate is announced at once, so that all ranks number their calls alike.  It
 // reads and writes no memory of the caller's before the gate is open.  The queue holds its lock.
 class Gate {
 public:
     virtual ~Gate() = default;
+    // The executor whose device knows the order; null if there is none.  The engine gives it the
+    // memory that it uses again and again (executor.hpp) before close().
+    virtual Executor *executor() { return nullptr; }
+    // The call is about to be announced: from now on what comes after it in the order waits until
+    // ended().  Throws Error, and then nothing waits.
+    virtual void close() = 0;
     // Whether the call may begin.  Asked again and again until it may.  Throws Error, which is the
     // call's.
     virtual bool open() = 0;

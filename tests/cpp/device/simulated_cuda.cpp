@@ -182,6 +182,7 @@ int cuMemHostAlloc(void **memory, std::size_t bytes, unsigned) {
     const std::lock_guard lock(device.mutex);
     if (!has_context())
         return kInvalidContext;
+    device.note_request();
     if (!device.room_to_pin(bytes))
         return kOutOfMemory;
     *memory = std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
@@ -203,6 +204,7 @@ int cuMemHostRegister_v2(void *memory, std::size_t bytes, unsigned) {
     auto *const first = static_cast<std::byte *>(memory);
     if (!has_context())
         return kInvalidContext;
+    device.note_request();
     if (device.is_pinned(first, 1))
         return kAlreadyRegistered;
     if (!device.room_to_pin(bytes))
@@ -229,6 +231,7 @@ int cuStreamCreate(Stream **stream, unsigned) {
     const std::lock_guard lock(device.mutex);
     if (!has_context())
         return kInvalidContext;
+    device.note_request();
     *stream = new Stream;
     device.streams.insert(*stream);
     ++device.counts.streams;

@@ -154,6 +154,16 @@ public:
         return kSuccess;
     }
 
+    // Counts what a real driver may answer only when the device has nothing to do.
+    void note_request() {
+        while (pass_all())
+            changed.notify_all();
+        counts.asked_while_waiting += std::ranges::any_of(streams, [](const Stream *stream) {
+            return !stream->operations.empty() &&
+                   stream->operations.front().kind == Operation::Kind::wait_value;
+        });
+    }
+
     void drain(std::unique_lock<std::mutex> &lock, Stream &stream) {
         changed.wait(lock, [&] { return stream.operations.empty(); });
     }

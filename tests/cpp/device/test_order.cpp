@@ -4,6 +4,7 @@
 #include "doctest.h"
 
 #include <atomic>
+#include <barrier>
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
@@ -21,61 +22,10 @@
 
 namespace {
 
-using test::address;
 using test::check;
 using test::contains;
-
-void check_cuda(int result) {
-    REQUIRE(result == 0);
-}
-
-// Numbers in pinned host memory.
-class Pinned {
-public:
-    explicit Pinned(std::size_t count) {
-        check_cuda(cuMemHostAlloc(&memory_, (count + 1) * sizeof(std::int32_t), 0));
-    }
-    ~Pinned() { (void)cuMemFreeHost(memory_); }
-    Pinned(const Pinned &) = delete;
-    Pinned &operator=(const Pinned &) = delete;
-    std::int32_t *data() const { return static_cast<std::int32_t *>(memory_); }
-
-private:
-    void *memory_ = nullptr;
-};
-
-// A stream that stands still until it is opened.
-class Stream {
-public:
-    explicit Stream(void *handle = nullptr) : handle_(handle), gate_(1) {
-        if (handle_ == nullptr)
-            check_cuda(cuStreamCreate(&handle_, 0));
-        close();
-    }
-    ~Stream() { // the device looks at the word until the stream has passed it
-        open();
-        (void)cuStreamSynchronize(handle_);
-    }
-    Stream(const Stream &) = delete;
-    Stream &operator=(const Stream &) = delete;
-    void *handle() const { return handle_; }
-    void close() {
-        word().store(0);
-        check_cuda(cuStreamWaitValue32_v2(handle_, address(gate_.data()), 1, 0));
-    }
-    void open() { word().store(1); }
-    void copy(void *to, const void *from, std::size_t bytes) {
-        check_cuda(cuMemcpyAsync(address(to), address(from), bytes, handle_));
-    }
-
-private:
-    std::atomic_ref<std::uint32_t> word() {
-        return std::atomic_ref<std::uint32_t>(*reinterpret_cast<std::uint32_t *>(gate_.data()));
-    }
-
-    void *handle_;
-    Pinned gate_;
-};
+using test::Pinned;
+using test::Stream;
 
 std::int32_t given(int rank, int call, std::size_t i) {
     return static_cast<std::int32_t>((static_cast<std::size_t>(7 * rank + 13 * call) + i) % 1009);
@@ -174,6 +124,53 @@ TEST_CASE("calls run in the order of their streams, and streams go on behind the
                 else
                     run_streams(device, comm, streams, 1009, 30);
             });
+}
+
+// Ranks are threads here, so the first call of one rank comes while the stream of another waits.
+TEST_CASE("a first call while streams wait asks the driver for nothing, and a later one does") {
+    test::OnDevice device(test::OnDevice::Buffers::asked);
+    constexpr int kRanks = 3;
+    constexpr std::size_t kCount = 1009;
+    std::barrier together(kRanks);
+    test::with_ranks(1, [&](stretto_comm comm) { // the pools of the process
+        device.free(device.allocate(8, true));
+        std::vector<std::unique_ptr<Stream>> streams;
+        streams.push_back(std::make_unique<Stream>());
+        run_streams(device, comm, streams, kCount, 1);
+    });
+    test::with_ranks(kRanks, [&](stretto_comm comm) {
+        auto *const data = reinterpret_cast<std::int32_t *>(device.allocate(4 * kCount, true));
+        Stream stream;
+        stream.open();
+        check(stretto_stream_synchronize(data, stream.handle()));
+        const auto call = [&] {
+            check(stretto_stream_begin(stream.handle()));
+            check(begin(comm, 0, data, kCount, nullptr));
+            check(stretto_stream_end());
+        };
+        const auto counted = [&](auto &&body) { // what all ranks have the driver do
+            simulated_cuda::Counts counts;
+            together.arrive_and_wait();
+            if (stretto_rank(comm) == 0)
+                simulated_cuda::simulated_cuda_reset();
+            together.arrive_and_wait();
+            body();
+            check(stretto_stream_synchronize(data, stream.handle()));
+            together.arrive_and_wait();
+            simulated_cuda::simulated_cuda_counts(&counts);
+            together.arrive_and_wait();
+            return counts;
+        };
+        const simulated_cuda::Counts first = counted(call), second = counted(call),
+                                     third = counted(call);
+        CHECK(first.asked_while_waiting == 0);
+        CHECK(first.host_allocations == 0);
+        CHECK(second.asked_while_waiting == 0);
+        CHECK(third.asked_while_waiting == 0);
+        CHECK(third.host_registrations == 0);
+        CHECK(third.pageable_copies == 0);
+        device.free(reinterpret_cast<std::byte *>(data));
+    });
 }
 
 TEST_CASE("default streams are streams") {

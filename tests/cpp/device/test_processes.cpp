@@ -5,6 +5,8 @@
 
 #include <chrono>
 #include <csignal>
+#include <cstdint>
+#include <cstdlib>
 #include <string>
 #include <thread>
 #include <unistd.h>
@@ -13,6 +15,8 @@
 #include "device/allreduce.hpp"
 #include "device/on_device.hpp"
 #include "device/simulated_cuda.hpp"
+#include "device/streams_of_program.hpp"
+#include "stretto/embedding.h"
 #include "support/environment.hpp"
 #include "support/exact.hpp"
 #include "support/processes.hpp"
@@ -72,6 +76,35 @@ TEST_CASE("without pinned memory the error says what to do") {
         const auto played = test::prepare(comm, allreduce(1009));
         const stretto_status status = played->run();
         return status == STRETTO_ERR_MEMORY && contains(stretto_last_error(), "ulimit -l") ? 7 : 8;
+    });
+    CHECK(codes == std::vector<int>(kRanks, 7));
+}
+
+TEST_CASE("the first call in the order of a stream asks the driver before the stream waits") {
+    const auto codes = test::on_processes(kRanks, [](stretto_comm comm) {
+        test::OnDevice device;
+        constexpr std::size_t kCount = 1009;
+        auto *const data = reinterpret_cast<std::int32_t *>(device.allocate(4 * kCount, true));
+        auto *const here = static_cast<std::int32_t *>(std::calloc(kCount, 4));
+        void *stream = nullptr;
+        if (cuStreamCreate(&stream, 0) != 0)
+            return 1;
+        check(stretto_force_algorithm(comm, "ring"));
+        // A call with host memory, then one with memory of the device: a stream may wait for the
+        // first when the second comes.
+        simulated_cuda::simulated_cuda_reset();
+        check(stretto_stream_begin(stream));
+        for (std::int32_t *const buffer : {here, data})
+            check(stretto_iallreduce(comm, STRETTO_IN_PLACE, buffer, kCount, STRETTO_INT32,
+                                     STRETTO_SUM, nullptr));
+        check(stretto_stream_end());
+        check(stretto_stream_synchronize(data, stream));
+        simulated_cuda::Counts counts;
+        simulated_cuda::simulated_cuda_counts(&counts);
+        return counts.asked_while_waiting == 0 && counts.host_registrations > 0 &&
+                       counts.copies > 0 && counts.pageable_copies == 0
+                   ? 7
+                   : 8;
     });
     CHECK(codes == std::vector<int>(kRanks, 7));
 }
