@@ -27,6 +27,7 @@ class CudaExecutor;
 struct CudaPrefetch final : engine::Prefetch {
     explicit CudaPrefetch(CudaExecutor &owner) : executor(owner) {}
     ~CudaPrefetch() override;
+    bool complete() override;
 
     CudaExecutor &executor;
     CudaCopies *copies = nullptr;

@@ -53,6 +53,15 @@ void CudaExecutor::drop(CudaPrefetch &ahead) noexcept {
     ahead_.give_back(ahead.block);
 }
 
+bool CudaPrefetch::complete() {
+    const std::lock_guard lock(executor.mutex_);
+    try {
+        return event == nullptr || copies->happened(event);
+    } catch (const Error &) { // the device reads nothing any more
+        return true;
+    }
+}
+
 CudaPrefetch::~CudaPrefetch() {
     if (event != nullptr)
         executor.drop(*this);

@@ -76,6 +76,10 @@ public:
     bool attempt(Run &run);
     // Abandons a run: when this returns, no executor touches the memory of its call.
     void drain(Run &run);
+    // The same without a wait: true if no executor touches it.
+    bool drained(Run &run);
+    // Steps that executors have taken and not completed, of all calls.
+    std::size_t issued() const { return issued_; }
     static bool complete(const Run &run) {
         return run.next == run.plan->steps.size() && run.cells_in_use == 0 && run.tiles_left == 0;
     }

@@ -165,4 +165,18 @@ void Engine::drain(Run &run) {
     });
 }
 
+bool Engine::drained(Run &run) {
+    forget_gate(run);
+    const bool rest = run.tiles_left == 0 || drained(*run.following);
+    if (run.issued == nullptr)
+        return rest;
+    if (!run.issued->none())
+        run.call->execution->executor->poll();
+    run.issued->each([&](const IssuedSteps::Slot &slot) {
+        if (!slot.completion.pending())
+            forget_issued(run, slot.step);
+    });
+    return run.issued->drop_complete_prefetches() && run.issued->none() && rest;
+}
+
 } // namespace stretto::engine

@@ -33,6 +33,8 @@ struct Kernel {
 class Prefetch {
 public:
     virtual ~Prefetch() = default; // when it ends, nothing reads the operand any more
+    // Whether that is so already, so that it ends without a wait.
+    virtual bool complete() = 0;
 };
 
 // One pass over memory.  The lists hold until issue() returns, the memory until the pass is

@@ -2,6 +2,7 @@
 // The steps of one run that an executor has taken and not completed.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
@@ -78,6 +79,21 @@ public:
         --prefetched_;
         slot.prefetched = kNoStep;
         slot.prefetches.clear();
+    }
+    // Drops those that nothing reads any more; true if none is left.
+    bool drop_complete_prefetches() {
+        bool all = true;
+        for (Slot &slot : slots_) {
+            if (slot.prefetched == kNoStep)
+                continue;
+            if (std::ranges::all_of(slot.prefetches, [](const std::unique_ptr<Prefetch> &each) {
+                    return each == nullptr || each->complete();
+                }))
+                drop_prefetches(slot);
+            else
+                all = false;
+        }
+        return all;
     }
     void drop_prefetches() {
         for (Slot &slot : slots_)

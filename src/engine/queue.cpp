@@ -319,37 +319,9 @@ bool Queue::drive() {
     return moved;
 }
 
-// Called in an exception handler: the communicator has failed, and so have all calls in flight.
-void Queue::fail_all() {
-    end_all(post_exception(segment_, rank_, exhausted_));
-}
-
 void Queue::abandon() {
     const Driver driver(*this);
     end_all(posted(segment_, exhausted_));
-}
-
-// No executor touches the memory of abandoned calls.
-void Queue::drain() {
-    for (InFlightCall *flight : active_)
-        engine_.drain(*flight->run);
-}
-
-void Queue::end_all(const Error &error) {
-    // Calls that have not begun let their streams go on first: copies of other calls may be behind
-    // them on the device.
-    for (InFlightCall *flight : active_)
-        if (flight->run->gate != nullptr) {
-            engine_.drain(*flight->run);
-            std::exchange(flight->gate, nullptr)->ended();
-        }
-    drain();
-    for (InFlightCall *flight : active_) {
-        flight->error = error;
-        flight->complete = true;
-        ended(*flight);
-    }
-    active_.clear();
 }
 
 ProgressWakeup::Left Queue::left() const {

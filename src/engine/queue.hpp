@@ -98,6 +98,7 @@ private:
     bool drive();
     void fail_all();
     void drain();
+    void end_gates();
     void end_all(const Error &error);
     std::optional<Error> give_back(InFlightCall *flight);
     void add(InFlightCall &flight, Run &run, const Call &call, Tally &tally);

@@ -90,6 +90,12 @@ void simulated_cuda_hold(bool held) {
     device.held = held;
     device.changed.notify_all();
 }
+void simulated_cuda_share_queue(bool shared) {
+    Device &device = Device::get();
+    const std::lock_guard lock(device.mutex);
+    device.shared_queue = shared;
+    device.changed.notify_all();
+}
 void simulated_cuda_limit_pinned(std::size_t bytes) {
     const std::lock_guard lock(Device::get().mutex);
     Device::get().pinned_limit = bytes;

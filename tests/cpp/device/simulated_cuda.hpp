@@ -47,6 +47,8 @@ void simulated_cuda_counts(Counts *counts);
 void simulated_cuda_fail(std::uint64_t after_copies, int error);
 // No copy happens until it is called again with false.
 void simulated_cuda_hold(bool held);
+// Streams share one hardware queue: no copy begins while a stream waits for a word.
+void simulated_cuda_share_queue(bool shared);
 // Bytes of pinned memory that the driver gives; 0: any number.
 void simulated_cuda_limit_pinned(std::size_t bytes);
 // From now on the stream says that it is being captured into a graph, or not; it works on.

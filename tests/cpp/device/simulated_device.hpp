@@ -87,7 +87,7 @@ public:
     std::minstd_rand random;
     std::uint64_t fail_after = 0;
     int fail_error = kSuccess, error = kSuccess; // the second is sticky
-    bool held = false;
+    bool held = false, shared_queue = false;
     std::size_t pinned_limit = 0;
     std::map<Address, std::size_t> allocations;
     std::map<const std::byte *, std::size_t> pinned; // host memory
@@ -154,14 +154,17 @@ public:
         return kSuccess;
     }
 
+    bool a_stream_waits() const { // once all that can pass has passed
+        return std::ranges::any_of(streams, [](const Stream *stream) {
+            return !stream->operations.empty() &&
+                   stream->operations.front().kind == Operation::Kind::wait_value;
+        });
+    }
     // Counts what a real driver may answer only when the device has nothing to do.
     void note_request() {
         while (pass_all())
             changed.notify_all();
-        counts.asked_while_waiting += std::ranges::any_of(streams, [](const Stream *stream) {
-            return !stream->operations.empty() &&
-                   stream->operations.front().kind == Operation::Kind::wait_value;
-        });
+        counts.asked_while_waiting += a_stream_waits();
     }
 
     void drain(std::unique_lock<std::mutex> &lock, Stream &stream) {
@@ -224,7 +227,8 @@ private:
                 changed.notify_all();
                 continue; // others may wait for an event that has just happened
             }
-            Stream *const stream = held ? nullptr : next(engine);
+            Stream *const stream =
+                held || (shared_queue && a_stream_waits()) ? nullptr : next(engine);
             if (stream == nullptr) {
                 if (watches_) // nobody tells of a word of host memory
                     changed.wait_for(lock, std::chrono::microseconds(50));

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <barrier>
+#include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
@@ -16,7 +17,9 @@
 #include "device/on_device.hpp"
 #include "device/simulated_cuda.hpp"
 #include "device/streams_of_program.hpp"
+#include "handles.hpp"
 #include "stretto/embedding.h"
+#include "support/environment.hpp"
 #include "support/text.hpp"
 #include "support/world.hpp"
 
@@ -262,6 +265,63 @@ TEST_CASE("a time limit lets the streams go on, and the next call names the late
         device.free(reinterpret_cast<std::byte *>(data));
     });
     unsetenv("STRETTO_TIMEOUT");
+}
+
+TEST_CASE("streams go on when a call times out, though its copies are behind them on the device") {
+    test::OnDevice device(test::OnDevice::Buffers::asked);
+    const test::With timeout("STRETTO_TIMEOUT", "0.3");
+    std::atomic<bool> done{false}, stuck{false};
+    std::thread watch([&] { // or the test would never end
+        for (int ms = 0; ms < 20'000 && !done; ++ms)
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        stuck = !done;
+        simulated_cuda::simulated_cuda_share_queue(false);
+    });
+    test::with_ranks(3, [&](stretto_comm comm) {
+        auto *const data = reinterpret_cast<std::int32_t *>(device.allocate(4, true));
+        Stream stream;
+        stream.open();
+        check(stretto_stream_begin(stream.handle()));
+        simulated_cuda::simulated_cuda_share_queue(true);
+        check(begin(comm, 0, data, 1, nullptr));
+        check(stretto_stream_synchronize(data, stream.handle()));
+        CHECK(begin(comm, 0, data, 1, nullptr) == STRETTO_ERR_TIMEOUT);
+        check(stretto_stream_end());
+        device.free(reinterpret_cast<std::byte *>(data));
+    });
+    done = true;
+    watch.join();
+    CHECK_FALSE(stuck);
+}
+
+TEST_CASE("the stream of a call that times out goes on when the device has left its buffers") {
+    test::OnDevice device(test::OnDevice::Buffers::asked);
+    const test::With timeout("STRETTO_TIMEOUT", "0.2");
+    std::atomic<bool> held{true};
+    std::atomic<int> begun{0};
+    std::thread release;
+    test::with_ranks(3, [&](stretto_comm comm) {
+        auto *const data = reinterpret_cast<std::int32_t *>(device.allocate(4, true));
+        Stream stream;
+        stream.open();
+        simulated_cuda::simulated_cuda_hold(true);
+        check(stretto_stream_begin(stream.handle()));
+        check(begin(comm, 0, data, 1, nullptr));
+        if (++begun == 3)
+            release = std::thread([&, segment = comm->communicator.segment()] {
+                while (!segment->failed())
+                    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+                std::this_thread::sleep_for(std::chrono::milliseconds(300));
+                held = false;
+                simulated_cuda::simulated_cuda_hold(false);
+            });
+        check(stretto_stream_synchronize(data, stream.handle()));
+        CHECK_FALSE(held);
+        CHECK(begin(comm, 0, data, 1, nullptr) == STRETTO_ERR_TIMEOUT);
+        check(stretto_stream_end());
+        device.free(reinterpret_cast<std::byte *>(data));
+    });
+    release.join();
 }
 
 TEST_CASE("what cannot be ordered by a stream says so, and leaves the stream alone") {
