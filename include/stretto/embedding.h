@@ -44,7 +44,8 @@ STRETTO_API int stretto_on_device(const void *memory);
 /* Returns when a stream of the program has done all work that it has been given so far, for front
  * ends whose arrays say which stream writes them.  memory: on the stream's device; not NULL.
  * stream: a CUstream or cudaStream_t; NULL or 1 is the legacy default stream, 2 the default stream
- * of this thread.  STRETTO_ERR_UNSUPPORTED: the process has not loaded the CUDA driver;
+ * of this thread.  STRETTO_ERR_UNSUPPORTED: the process has not loaded the CUDA driver, or the
+ * stream is being captured into a graph.  STRETTO_ERR_ARGUMENT: it was destroyed.
  * STRETTO_ERR_SYSTEM: the driver's error, of the stream's earlier work perhaps. */
 STRETTO_API stretto_status stretto_stream_synchronize(const void *memory, void *stream);
 

@@ -111,9 +111,10 @@ STRETTO_API stretto_status stretto_request_free(stretto_request *request);
  * default stream of this thread (of device 0 if all buffers are in host memory).
  * Collectives with counts for each pair of ranks (i...v but iallgatherv and ireduce_scatterv)
  * return STRETTO_ERR_UNSUPPORTED meanwhile, as do all calls if the stream is being captured into a
- * graph, or the process has no CUDA driver, or one before CUDA 11.7.  Blocking calls are not
- * ordered.  stretto_stream_begin: STRETTO_ERR_ARGUMENT if this thread has a stream already,
- * stretto_stream_end if it has none. */
+ * graph (or is the legacy default stream, and one that it waits for is), or the process has no CUDA
+ * driver, or one before CUDA 11.7.  A call returns STRETTO_ERR_ARGUMENT if the stream was
+ * destroyed. Blocking calls are not ordered.  stretto_stream_begin: STRETTO_ERR_ARGUMENT if this
+ * thread has a stream already, stretto_stream_end if it has none. */
 STRETTO_API stretto_status stretto_stream_begin(void *stream);
 STRETTO_API stretto_status stretto_stream_end(void);
 

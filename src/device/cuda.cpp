@@ -50,6 +50,7 @@ const char *resolve(void *library, Cuda &into) {
     find(into.error_name, "cuGetErrorName");
     find(into.error_text, "cuGetErrorString");
     const char *const needed = missing;
+    find(into.exchange_capture_mode, "cuThreadExchangeStreamCaptureMode");
     find(into.wait_value, "cuStreamWaitValue32_v2");
     find(into.is_capturing, "cuStreamIsCapturing");
     find(into.stream_context, "cuStreamGetCtx");

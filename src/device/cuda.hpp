@@ -24,13 +24,20 @@ using CUevent = struct CUevent_st *;
 enum : CUresult {
     CUDA_SUCCESS = 0,
     CUDA_ERROR_OUT_OF_MEMORY = 2,
+    CUDA_ERROR_INVALID_CONTEXT = 201,
+    CUDA_ERROR_INVALID_HANDLE = 400,
     CUDA_ERROR_NOT_READY = 600,
+    CUDA_ERROR_CONTEXT_IS_DESTROYED = 709,
+    CUDA_ERROR_STREAM_CAPTURE_IMPLICIT = 906,
 };
 enum { // attributes of a pointer
     CU_POINTER_ATTRIBUTE_CONTEXT = 1,
     CU_POINTER_ATTRIBUTE_MEMORY_TYPE = 2,
     CU_POINTER_ATTRIBUTE_IS_MANAGED = 8,
     CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL = 9,
+};
+enum { // of captures by other threads
+    CU_STREAM_CAPTURE_MODE_RELAXED = 2,
 };
 enum : unsigned {
     CU_MEMORYTYPE_DEVICE = 2,
@@ -59,7 +66,8 @@ struct Cuda {
     CUresult (*copy_async)(CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUstream stream);
     CUresult (*error_name)(CUresult error, const char **name);
     CUresult (*error_text)(CUresult error, const char **text);
-    // Null in drivers before 11.7.
+    // Each null in drivers that are too old for it.
+    CUresult (*exchange_capture_mode)(int *mode); // of the calling thread
     CUresult (*wait_value)(CUstream stream, CUdeviceptr word, std::uint32_t value, unsigned flags);
     CUresult (*is_capturing)(CUstream stream, int *status);
     CUresult (*stream_context)(CUstream stream, CUcontext *context);

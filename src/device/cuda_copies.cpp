@@ -6,11 +6,16 @@
 
 namespace stretto::device {
 
-Current::Current(const Cuda &driver, CUcontext context) : driver_(driver) {
+Current::Current(const Cuda &driver, CUcontext context)
+    : driver_(driver), mode_(CU_STREAM_CAPTURE_MODE_RELAXED) {
     check_cuda(driver, driver.push_context(context), "cuCtxPushCurrent");
+    if (driver.exchange_capture_mode != nullptr)
+        (void)driver.exchange_capture_mode(&mode_);
 }
 
 Current::~Current() {
+    if (driver_.exchange_capture_mode != nullptr)
+        (void)driver_.exchange_capture_mode(&mode_);
     CUcontext popped = nullptr;
     (void)driver_.pop_context(&popped);
 }

@@ -9,7 +9,9 @@
 
 namespace stretto::device {
 
-// Makes a context current for as long as it lives.
+// Makes a context current for as long as it lives.  If another thread captures a CUDA graph
+// meanwhile, the driver refuses this thread nothing: what it does in the context belongs to no
+// graph.
 class Current {
 public:
     Current(const Cuda &driver, CUcontext context);
@@ -19,6 +21,7 @@ public:
 
 private:
     const Cuda &driver_;
+    int mode_; // for captures, of the calling thread
 };
 
 // One thread at a time.  Functions throw Error.

@@ -1,11 +1,52 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "device/program_streams.hpp"
 
+#include <cstdint>
+#include <string>
+
 #include "device/cuda.hpp"
 #include "device/cuda_copies.hpp"
 #include "device/devices.hpp"
 
 namespace stretto::device {
+
+constexpr std::uintptr_t kLastDefaultStream = 2;
+
+void check_stream(const Cuda &driver, CUresult result, const char *call) {
+    if (result == CUDA_ERROR_INVALID_HANDLE || result == CUDA_ERROR_INVALID_CONTEXT ||
+        result == CUDA_ERROR_CONTEXT_IS_DESTROYED)
+        throw Error(Status::argument,
+                    std::string(cuda_error(driver, result, call).what()) +
+                        "; the stream, or its context, was destroyed or is none of this process");
+    check_cuda(driver, result, call);
+}
+
+CUcontext context_of_stream(const Cuda &driver, const void *memory, CUstream stream) {
+    if (reinterpret_cast<std::uintptr_t>(stream) <= kLastDefaultStream ||
+        driver.stream_context == nullptr)
+        return context_of(driver, place_of(memory));
+    CUcontext context = nullptr;
+    check_stream(driver, driver.stream_context(stream, &context), "cuStreamGetCtx");
+    return context;
+}
+
+void require_no_capture(const Cuda &driver, CUstream stream) {
+    if (driver.is_capturing == nullptr)
+        return;
+    int capturing = 0;
+    const CUresult result = driver.is_capturing(stream, &capturing);
+    if (result == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT)
+        throw Error(Status::unsupported,
+                    "another stream is being captured into a CUDA graph, and the legacy default "
+                    "stream waits for it; give another stream here, capture one that was made with "
+                    "cudaStreamNonBlocking, or make the call after cudaStreamEndCapture");
+    check_stream(driver, result, "cuStreamIsCapturing");
+    if (capturing != 0)
+        throw Error(Status::unsupported,
+                    "the stream is being captured into a CUDA graph, and a graph cannot hold a "
+                    "collective; make the call before cudaStreamBeginCapture or after "
+                    "cudaStreamEndCapture");
+}
 
 void wait_for_stream(const void *memory, void *stream) {
     look_for_devices(); // the driver may have been loaded since the communicator was made
@@ -13,9 +54,11 @@ void wait_for_stream(const void *memory, void *stream) {
         throw Error(Status::unsupported, "there is a stream to wait for, but this process has not "
                                          "loaded the CUDA driver (libcuda.so.1)");
     const Cuda &driver = *cuda();
-    const Current current(driver, context_of(driver, place_of(memory)));
-    check_cuda(driver, driver.synchronize(static_cast<CUstream>(stream)),
-               "waiting for a stream of the program (cuStreamSynchronize)");
+    const auto handle = static_cast<CUstream>(stream);
+    const Current current(driver, context_of_stream(driver, memory, handle));
+    require_no_capture(driver, handle);
+    check_stream(driver, driver.synchronize(handle),
+                 "waiting for a stream of the program (cuStreamSynchronize)");
 }
 
 } // namespace stretto::device

@@ -11,13 +11,13 @@
 #include "base/lazy.hpp"
 #include "device/cuda_executor.hpp"
 #include "device/devices.hpp"
+#include "device/program_streams.hpp"
 
 namespace stretto::device {
 
 namespace {
 
 constexpr std::size_t kAllWords = 16384; // a stream itself holds fewer calls than that
-constexpr std::uintptr_t kLastDefaultStream = 2;
 
 // Words and events that no call uses.  A word only grows, by one for each call.  So a stream that
 // has not yet seen that it was released goes on later, although another call uses the word.
@@ -101,27 +101,13 @@ const Cuda &driver_for_streams() {
     return driver;
 }
 
-CUcontext context_of_stream(const Cuda &driver, const void *memory, CUstream stream) {
-    if (reinterpret_cast<std::uintptr_t>(stream) <= kLastDefaultStream)
-        return context_of(driver, place_of(memory));
-    CUcontext context = nullptr;
-    check_cuda(driver, driver.stream_context(stream, &context), "cuStreamGetCtx");
-    return context;
-}
-
 } // namespace
 
 StreamOrder::StreamOrder(const void *memory, void *handle)
     : driver_(driver_for_streams()), stream_(static_cast<CUstream>(handle)),
       context_(context_of_stream(driver_, memory, stream_)) {
     const Current current(driver_, context_);
-    int capturing = 0;
-    check_cuda(driver_, driver_.is_capturing(stream_, &capturing), "cuStreamIsCapturing");
-    if (capturing != 0)
-        throw Error(Status::unsupported,
-                    "the stream is being captured into a CUDA graph, and a graph cannot hold a "
-                    "collective; make the call before cudaStreamBeginCapture or after "
-                    "cudaStreamEndCapture");
+    require_no_capture(driver_, stream_);
     if (const Place place = place_of(memory); place.on_device)
         buffers_context_ = context_of(driver_, place);
 }
@@ -142,14 +128,14 @@ void StreamOrder::close() {
     std::atomic<std::uint32_t> *word = nullptr;
     try {
         word = spare().take_word(driver_);
-        check_cuda(driver_, driver_.record(event_, stream_), "cuEventRecord");
+        check_stream(driver_, driver_.record(event_, stream_), "cuEventRecord");
         executor.waiting_streams().began();
         const CUresult result =
             driver_.wait_value(stream_, reinterpret_cast<std::uintptr_t>(word),
                                word->load(std::memory_order_relaxed) + 1, CU_STREAM_WAIT_VALUE_GEQ);
         if (result != CUDA_SUCCESS)
             executor.waiting_streams().ended();
-        check_cuda(driver_, result, "cuStreamWaitValue32");
+        check_stream(driver_, result, "cuStreamWaitValue32");
     } catch (...) {
         spare().give_back(event_, context_);
         if (word != nullptr)

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "simulated_device.hpp"
@@ -14,6 +15,7 @@ namespace {
 using namespace simulated_cuda;
 
 // The stream that a handle means: 0 and 1 are the default stream of all threads, 2 this thread's.
+// Null if there is none.
 // The device keeps streams as long as the process, also those of threads that have ended.
 Stream *stream_of(Device &device, Stream *handle) {
     static Stream *legacy = nullptr;
@@ -25,12 +27,22 @@ Stream *stream_of(Device &device, Stream *handle) {
         if (standing == nullptr)
             standing = new Stream;
         stream = standing;
+        device.streams.insert(stream);
     }
-    device.streams.insert(stream);
-    return stream;
+    return device.streams.contains(stream) ? stream : nullptr;
 }
 
 thread_local std::vector<void *> contexts;
+constexpr int kGlobal = 0, kRelaxed = 2; // modes of captures
+thread_local int capture_mode = kGlobal;
+
+// Whether the driver refuses this thread what may disturb the capture of another.
+bool disturbs_capture(Device &device) {
+    if (capture_mode == kRelaxed || !device.any_captured(false))
+        return false;
+    ++device.counts.refused_while_capturing;
+    return true;
+}
 char primary; // its address is the context of the device
 
 bool has_context() {
@@ -118,6 +130,9 @@ int cuGetErrorName(int error, const char **name) {
     case kInvalidHandle: *name = "CUDA_ERROR_INVALID_HANDLE"; break;
     case kNotReady: *name = "CUDA_ERROR_NOT_READY"; break;
     case kIllegalAddress: *name = "CUDA_ERROR_ILLEGAL_ADDRESS"; break;
+    case kContextDestroyed: *name = "CUDA_ERROR_CONTEXT_IS_DESTROYED"; break;
+    case kCaptureUnsupported: *name = "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED"; break;
+    case kCaptureImplicit: *name = "CUDA_ERROR_STREAM_CAPTURE_IMPLICIT"; break;
     case kAlreadyRegistered: *name = "CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED"; break;
     case kNotRegistered: *name = "CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED"; break;
     default: *name = nullptr; return kInvalidValue;
@@ -188,6 +203,8 @@ int cuMemHostAlloc(void **memory, std::size_t bytes, unsigned) {
     const std::lock_guard lock(device.mutex);
     if (!has_context())
         return kInvalidContext;
+    if (disturbs_capture(device))
+        return kCaptureUnsupported;
     device.note_request();
     if (!device.room_to_pin(bytes))
         return kOutOfMemory;
@@ -210,6 +227,8 @@ int cuMemHostRegister_v2(void *memory, std::size_t bytes, unsigned) {
     auto *const first = static_cast<std::byte *>(memory);
     if (!has_context())
         return kInvalidContext;
+    if (disturbs_capture(device))
+        return kCaptureUnsupported;
     device.note_request();
     if (device.is_pinned(first, 1))
         return kAlreadyRegistered;
@@ -226,21 +245,35 @@ int cuMemHostUnregister(void *memory) {
     auto *const first = static_cast<std::byte *>(memory);
     if (!has_context())
         return kInvalidContext;
+    if (disturbs_capture(device))
+        return kCaptureUnsupported;
     if (device.registered.erase(first) == 0)
         return kNotRegistered;
     device.pinned.erase(first);
     return kSuccess;
 }
 
-int cuStreamCreate(Stream **stream, unsigned) {
+int cuStreamCreate(Stream **stream, unsigned flags) {
     Device &device = Device::get();
     const std::lock_guard lock(device.mutex);
     if (!has_context())
         return kInvalidContext;
+    if (disturbs_capture(device))
+        return kCaptureUnsupported;
     device.note_request();
     *stream = new Stream;
+    (*stream)->blocking = flags == 0;
     device.streams.insert(*stream);
     ++device.counts.streams;
+    return kSuccess;
+}
+int cuStreamDestroy_v2(Stream *stream) {
+    Device &device = Device::get();
+    const std::lock_guard lock(device.mutex);
+    return device.streams.erase(stream) == 1 ? kSuccess : kInvalidHandle;
+}
+int cuThreadExchangeStreamCaptureMode(int *mode) {
+    std::swap(*mode, capture_mode);
     return kSuccess;
 }
 int cuStreamSynchronize(Stream *stream) {
@@ -248,8 +281,13 @@ int cuStreamSynchronize(Stream *stream) {
     std::unique_lock lock(device.mutex);
     if (!has_context())
         return kInvalidContext;
+    Stream *const found = stream_of(device, stream);
+    if (found == nullptr)
+        return kInvalidHandle;
+    if (found->captured || disturbs_capture(device))
+        return kCaptureUnsupported;
     ++device.counts.synchronizations;
-    device.drain(lock, *stream_of(device, stream));
+    device.drain(lock, *found);
     return device.error;
 }
 int cuStreamWaitEvent(Stream *stream, Event *event, unsigned) {
@@ -261,7 +299,8 @@ int cuStreamWaitEvent(Stream *stream, Event *event, unsigned) {
     wait.kind = Operation::Kind::wait_event;
     wait.event = event;
     wait.mark = event->recorded;
-    return device.enqueue(*stream_of(device, stream), std::move(wait));
+    Stream *const found = stream_of(device, stream);
+    return found != nullptr ? device.enqueue(*found, std::move(wait)) : kInvalidHandle;
 }
 // Until the word is at least the value, which is the only condition that is simulated.
 int cuStreamWaitValue32_v2(Stream *stream, Address word, std::uint32_t value, unsigned flags) {
@@ -275,16 +314,26 @@ int cuStreamWaitValue32_v2(Stream *stream, Address word, std::uint32_t value, un
     wait.kind = Operation::Kind::wait_value;
     wait.word = reinterpret_cast<const std::atomic<std::uint32_t> *>(word);
     wait.value = value;
-    return device.enqueue(*stream_of(device, stream), std::move(wait));
+    Stream *const found = stream_of(device, stream);
+    return found != nullptr ? device.enqueue(*found, std::move(wait)) : kInvalidHandle;
 }
 
 int cuStreamIsCapturing(Stream *stream, int *status) {
     Device &device = Device::get();
     const std::lock_guard lock(device.mutex);
-    *status = stream_of(device, stream)->captured ? 1 : 0;
+    const Stream *const found = stream_of(device, stream);
+    if (found == nullptr)
+        return kInvalidHandle;
+    if (reinterpret_cast<std::uintptr_t>(stream) <= 1 && device.any_captured(true))
+        return kCaptureImplicit;
+    *status = found->captured ? 1 : 0;
     return kSuccess;
 }
-int cuStreamGetCtx(Stream *, void **context) {
+int cuStreamGetCtx(Stream *stream, void **context) {
+    Device &device = Device::get();
+    const std::lock_guard lock(device.mutex);
+    if (stream_of(device, stream) == nullptr)
+        return kInvalidHandle;
     *context = &primary;
     return kSuccess;
 }
@@ -307,13 +356,16 @@ int cuEventRecord(Event *event, Stream *stream) {
     mark.kind = Operation::Kind::record;
     mark.event = event;
     mark.mark = ++event->recorded;
-    return device.enqueue(*stream_of(device, stream), std::move(mark));
+    Stream *const found = stream_of(device, stream);
+    return found != nullptr ? device.enqueue(*found, std::move(mark)) : kInvalidHandle;
 }
 int cuEventQuery(Event *event) {
     Device &device = Device::get();
     const std::lock_guard lock(device.mutex);
     if (!has_context())
         return kInvalidContext;
+    if (disturbs_capture(device))
+        return kCaptureUnsupported;
     if (device.error != kSuccess)
         return device.error;
     return event->happened == event->recorded ? kSuccess : kNotReady;
@@ -338,6 +390,8 @@ int cuMemcpyAsync(Address to, Address from, std::size_t bytes, Stream *stream) {
     if (pageable && copy.engine == to_device)
         copy.staged.assign(copy.from, copy.from + bytes);
     Stream *const queue = stream_of(device, stream);
+    if (queue == nullptr)
+        return kInvalidHandle;
     const int result = device.enqueue(*queue, std::move(copy));
     if (pageable && !target)
         device.drain(lock, *queue);

@@ -32,6 +32,8 @@ struct Counts {
     // Allocations and registrations of host memory, and streams, that were asked for while a stream
     // waited for a word.  A real driver may not answer before the stream goes on.
     std::uint64_t asked_while_waiting = 0;
+    // What the driver refused to a thread since another captured a stream.
+    std::uint64_t refused_while_capturing = 0;
     std::uint64_t synchronizations = 0;          // that have begun
     double from_device_us = 0, to_device_us = 0; // each engine's work
     double both_us = 0;                          // while both worked
@@ -51,7 +53,8 @@ void simulated_cuda_hold(bool held);
 void simulated_cuda_share_queue(bool shared);
 // Bytes of pinned memory that the driver gives; 0: any number.
 void simulated_cuda_limit_pinned(std::size_t bytes);
-// From now on the stream says that it is being captured into a graph, or not; it works on.
+// From now on the stream says that it is being captured into a graph, by another thread and in the
+// global mode, or not; it works on.
 void simulated_cuda_capture(void *stream, bool captured);
 // Host memory that is registered or allocated by the driver now, in bytes.
 std::size_t simulated_cuda_pinned();

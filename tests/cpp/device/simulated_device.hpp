@@ -36,8 +36,11 @@ enum : int {
     kInvalidHandle = 400,
     kNotReady = 600,
     kIllegalAddress = 700,
+    kContextDestroyed = 709,
     kAlreadyRegistered = 712,
     kNotRegistered = 713,
+    kCaptureUnsupported = 900,
+    kCaptureImplicit = 906,
 };
 
 constexpr std::size_t kDeviceBytes = std::size_t{16} << 30; // of address space
@@ -68,6 +71,7 @@ struct Stream {
     std::deque<Operation> operations;
     bool busy = false;     // an engine works on the first
     bool captured = false; // into a graph
+    bool blocking = true;  // the legacy default stream waits for it
 };
 
 inline double us_between(Clock::time_point a, Clock::time_point b) {
@@ -158,6 +162,11 @@ public:
         return std::ranges::any_of(streams, [](const Stream *stream) {
             return !stream->operations.empty() &&
                    stream->operations.front().kind == Operation::Kind::wait_value;
+        });
+    }
+    bool any_captured(bool blocking) const {
+        return std::ranges::any_of(streams, [&](const Stream *stream) {
+            return stream->captured && (stream->blocking || !blocking);
         });
     }
     // Counts what a real driver may answer only when the device has nothing to do.

@@ -11,6 +11,7 @@
 extern "C" {
 int cuStreamSynchronize(void *stream);
 int cuStreamCreate(void **stream, unsigned flags);
+int cuStreamDestroy_v2(void *stream);
 int cuStreamWaitValue32_v2(void *stream, unsigned long long word, std::uint32_t value,
                            unsigned flags);
 int cuMemHostAlloc(void **memory, std::size_t bytes, unsigned flags);
