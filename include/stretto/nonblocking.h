@@ -100,9 +100,9 @@ STRETTO_API stretto_status stretto_request_free(stretto_request *request);
  * - They return at once.  A call reads and writes its buffers when the stream has done all that it
  *   was given before the call.
  * - What the stream is given after the call begins when the result is there.  No kernel waits.
- * - `request` may be NULL: then the library frees the request.  If such a call fails, so has the
- *   communicator, and the next call of it returns the error.  Otherwise the request is waited for
- *   or tested as any other.
+ * - `request` may be NULL: then the library frees the request when the call ends.  If such a call
+ * fails, so has the communicator, and the next call of it returns the error.  Otherwise the request
+ * is waited for or tested as any other.
  * - If a call fails, or times out, the stream goes on, with buffers of undefined content.
  * All ranks begin their calls in the same order, whatever their streams; each rank has a stream of
  * its own, or none.  Buffers may be in host memory; then nothing but the stream touches them

@@ -24,7 +24,6 @@
 #include "base/status.hpp"
 #include "base/thread_end.hpp"
 #include "comm/communicator.hpp"
-#include "device/stream_order.hpp"
 #include "engine/failure.hpp"
 #include "stretto/stretto.h"
 
@@ -69,8 +68,7 @@ struct stretto_request_s {
     stretto::engine::Batch batch = {};  // its pieces, if it is one
     std::shared_ptr<const stretto::reduce::Operation> operation = nullptr; // that the caller made
     bool notifies = false; // a function of the program is called at its end
-    std::shared_ptr<stretto::device::StreamOrder> order = nullptr; // null: no stream orders it
-    bool detached = false;                                         // the caller has no handle
+    bool detached = false; // the caller has no handle: it is freed at its end
 };
 
 namespace stretto::api {
@@ -225,19 +223,26 @@ stretto_request launch(stretto_comm comm, Start &&start) {
 void start_call(stretto_comm comm, stretto_request_s &made);
 // Whether this thread's nonblocking collectives are ordered by a stream.
 bool ordered_by_stream();
+// streams.cpp: no caller has the request.
+void free_at_end(stretto_request made, std::unique_ptr<engine::Notice> end);
 // Gives a new request to the caller, who need not take it if a stream orders the call.
 template<class Make>
 void give(stretto_comm comm, stretto_request *request, Make &&make) {
     require(request != nullptr || ordered_by_stream(), "the place for the request is NULL");
-    if (request != nullptr)
-        *request = nullptr;
-    const stretto_request made = make();
     if (request != nullptr) {
-        *request = made;
-    } else {
+        *request = nullptr;
+        *request = make();
+        return;
+    }
+    require(comm != nullptr, "the communicator is NULL; call stretto_init first");
+    // Made ahead: once other ranks know of the call, this rank must not need memory to go on.
+    auto end = comm->communicator.together([] { return std::make_unique<engine::Notice>(); });
+    const stretto_request made = make();
+    {
         const std::lock_guard lock(comm->mutex);
         made->detached = true;
     }
+    free_at_end(made, std::move(end));
 }
 
 // Runs a body that may fail the communicator outside of its calls.

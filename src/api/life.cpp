@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <thread>
 #include <unistd.h>
 #include <utility>
 
@@ -100,6 +101,28 @@ void end(stretto_request request) {
     }
 }
 
+// No thread makes calls any more, but those that deliver notices free requests that no caller has.
+void end_requests(stretto_comm_s &comm) {
+    for (;;) {
+        stretto_request next = nullptr;
+        {
+            const std::lock_guard lock(comm.mutex);
+            if (comm.requests.empty())
+                return;
+            for (const stretto_request each : comm.requests)
+                if (!each->detached)
+                    next = each;
+        }
+        if (next != nullptr) {
+            end(next);
+            continue;
+        }
+        comm.communicator.queue().wait_for_all();
+        comm.communicator.notices().deliver();
+        std::this_thread::yield(); // another thread may be delivering
+    }
+}
+
 } // namespace
 
 void stretto::api::refuse_child(const stretto_comm_s &parents) {
@@ -158,8 +181,7 @@ stretto_status stretto_finalize(stretto_comm *comm) {
             return let_go(std::exchange(*comm, nullptr));
         const std::unique_ptr<stretto_comm_s> owned(*comm);
         *comm = nullptr;
-        while (!owned->requests.empty())
-            end(*owned->requests.begin());
+        end_requests(*owned);
         owned->communicator.messenger().close();
         owned->communicator.notices().deliver();
         owned->communicator.finish_files();

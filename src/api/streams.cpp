@@ -2,11 +2,10 @@
 // The C API: calls in the order of a stream of the program.
 #include <initializer_list>
 #include <memory>
-#include <mutex>
 #include <utility>
-#include <vector>
 
 #include "device/devices.hpp"
+#include "device/stream_order.hpp"
 #include "handles.hpp"
 
 namespace stretto::api {
@@ -18,31 +17,6 @@ struct StreamOfThread {
     void *stream = nullptr;
 };
 thread_local StreamOfThread mine;
-
-// Frees the requests that no caller has and that have ended.  Throws the first error of one.
-void free_detached(stretto_comm comm) {
-    for (;;) {
-        stretto_request ended = nullptr;
-        {
-            const std::lock_guard lock(comm->mutex);
-            for (const stretto_request each : comm->requests)
-                if (each->detached && each->order->released())
-                    ended = each;
-            if (ended == nullptr)
-                return;
-            ended->detached = false; // no other thread frees it
-        }
-        engine::Queue::InFlightCall *const flight = std::exchange(ended->flight, nullptr);
-        const auto free = [&] { comm->communicator.complete(flight); };
-        try {
-            noting_failure(comm, free);
-        } catch (...) {
-            release(ended);
-            throw;
-        }
-        release(ended);
-    }
-}
 
 // A buffer of the call, in device memory if it has one: the default stream is that of its device.
 const void *buffer_of(const stretto_request_s &made) {
@@ -71,18 +45,31 @@ void start_call(stretto_comm comm, stretto_request_s &made) {
         made.flight = comm->communicator.start(made.request);
         return;
     }
-    free_detached(comm);
-    made.order = comm->communicator.together(
+    const auto order = comm->communicator.together(
         [&] { return std::make_shared<device::StreamOrder>(buffer_of(made), mine.stream); });
-    made.request.gate = made.order;
+    made.request.gate = order;
     try {
         made.flight = comm->communicator.start(made.request);
     } catch (...) {
         made.request.gate = nullptr;
-        made.order->release();
+        order->release();
         throw;
     }
     made.request.gate = nullptr; // of this start only
+}
+
+// A thread that delivers notices frees the request, since it holds no lock then.  The error of the
+// call is that of the communicator, which the next call gets.
+void free_at_end(stretto_request made, std::unique_ptr<engine::Notice> end) {
+    end->function = [made](Status, const char *) {
+        engine::Queue::InFlightCall *const flight = std::exchange(made->flight, nullptr);
+        try {
+            made->comm->communicator.complete(flight);
+        } catch (...) {
+        }
+        release(made);
+    };
+    made->comm->communicator.queue().notify(*made->flight, end.release());
 }
 
 } // namespace stretto::api

@@ -31,7 +31,6 @@ public:
     void ended() noexcept override { release(); }
     // Lets the stream go on.
     void release() noexcept;
-    bool released() const { return word_.load(std::memory_order_acquire) == nullptr; }
 
 private:
     const Cuda &driver_;

@@ -231,6 +231,12 @@ void Queue::wait(InFlightCall &flight) {
     driver.wait(flight);
 }
 
+void Queue::wait_for_all() {
+    Driver driver(*this);
+    while (!active_.empty())
+        driver.wait(*active_.front());
+}
+
 void Queue::finish(InFlightCall *flight) {
     Driver driver(*this);
     driver.wait(*flight);

@@ -72,6 +72,8 @@ public:
     // Any threads may call these for different calls.
     bool test(InFlightCall &flight);
     void wait(InFlightCall &flight);
+    // Waits until all calls have ended.  No thread begins one meanwhile.
+    void wait_for_all();
     // Waits, and throws the error of the call, if it has one.  An error while any thread moves
     // calls is the error of all calls in flight and of the communicator.
     void finish(InFlightCall *flight);

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -20,6 +21,7 @@
 #include "handles.hpp"
 #include "stretto/embedding.h"
 #include "support/environment.hpp"
+#include "support/folder.hpp"
 #include "support/text.hpp"
 #include "support/world.hpp"
 
@@ -210,6 +212,46 @@ TEST_CASE("a request of an ordered call is waited for as any other") {
         CHECK(result.data()[0] == 2);
         device.free(reinterpret_cast<std::byte *>(data));
     });
+}
+
+TEST_CASE(
+    "a request that nobody has is freed when its call has ended, and no plan is kept for it") {
+    test::OnDevice device(test::OnDevice::Buffers::asked);
+    for (const bool reported : {false, true}) { // a report hears of each end
+        const test::Folder folder;
+        std::optional<test::With> report;
+        if (reported)
+            report.emplace("STRETTO_REPORT", folder.path().c_str());
+        test::with_ranks(2, [&](stretto_comm comm) {
+            auto *const data = reinterpret_cast<std::int32_t *>(device.allocate(40, true));
+            Stream stream;
+            check(stretto_stream_begin(stream.handle()));
+            for (int call = 0; call < 30; ++call)
+                check(begin(comm, call, data, 10, nullptr));
+            check(stretto_stream_end());
+            const auto left = [&] {
+                const std::lock_guard lock(comm->mutex);
+                return comm->requests.size();
+            };
+            CHECK(left() == 30);
+            CHECK_FALSE(comm->communicator.queue().forget());
+            stream.open();
+            // No call of the library meanwhile.
+            const auto becomes = [](auto &&condition) {
+                constexpr int kPatienceMs = 20'000;
+                for (int ms = 0; ms < kPatienceMs; ++ms) {
+                    if (condition())
+                        return true;
+                    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+                }
+                return false;
+            };
+            CHECK(becomes([&] { return left() == 0; }));
+            check(stretto_barrier(comm)); // other ranks have read what plans describe, or soon have
+            CHECK(becomes([&] { return comm->communicator.queue().forget(); }));
+            device.free(reinterpret_cast<std::byte *>(data));
+        });
+    }
 }
 
 TEST_CASE("a failure lets the streams go on, and the next call has the error") {
