@@ -86,7 +86,7 @@ shared_tests := net transport transports engine hosts api_collectives api_nonblo
 	api_failures api_peers api_memory api_memory_messages api_shrink api_shrink_failures \
 	api_xpmem api_trace api_late_ranks api_start api_polling api_timeouts api_threads api_abort api_notify trace programs \
 	membership membership_agent \
-	deferred deferred_nonblocking device_calls device_failing device_order device_pipeline device_processes device_nonblocking
+	deferred deferred_nonblocking device_calls device_capture device_contexts device_failing device_order device_pipeline device_processes device_nonblocking
 # What goes through the same threads with other values.
 value_tests := api_attach api_ops api_reproducible api_arguments
 # What only ranks on several hosts do.

@@ -37,8 +37,7 @@ const char *resolve(void *library, Cuda &into) {
     find(into.retain_primary, "cuDevicePrimaryCtxRetain");
     find(into.push_context, "cuCtxPushCurrent_v2");
     find(into.pop_context, "cuCtxPopCurrent_v2");
-    find(into.allocate_host, "cuMemHostAlloc");
-    find(into.free_host, "cuMemFreeHost");
+    find(into.current_context, "cuCtxGetCurrent");
     find(into.register_host, "cuMemHostRegister_v2");
     find(into.unregister_host, "cuMemHostUnregister");
     find(into.create_stream, "cuStreamCreate");
@@ -50,6 +49,7 @@ const char *resolve(void *library, Cuda &into) {
     find(into.error_name, "cuGetErrorName");
     find(into.error_text, "cuGetErrorString");
     const char *const needed = missing;
+    find(into.context_number, "cuCtxGetId");
     find(into.exchange_capture_mode, "cuThreadExchangeStreamCaptureMode");
     find(into.wait_value, "cuStreamWaitValue32_v2");
     find(into.is_capturing, "cuStreamIsCapturing");
@@ -119,6 +119,13 @@ Error cuda_error(const Cuda &driver, CUresult result, const std::string &call) {
 void check_cuda(const Cuda &driver, CUresult result, const char *call) {
     if (result != CUDA_SUCCESS)
         throw cuda_error(driver, result, call);
+}
+
+Context identified(const Cuda &driver, CUcontext context) {
+    Context found{context};
+    if (driver.context_number != nullptr)
+        check_cuda(driver, driver.context_number(context, &found.number), "cuCtxGetId");
+    return found;
 }
 
 Place place_of(const void *memory) {

@@ -6,6 +6,7 @@
 // API (docs.nvidia.com/cuda/cuda-driver-api).
 #pragma once
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -41,8 +42,7 @@ enum { // of captures by other threads
 };
 enum : unsigned {
     CU_MEMORYTYPE_DEVICE = 2,
-    CU_MEMHOSTALLOC_PORTABLE = 1,    // for all contexts
-    CU_MEMHOSTREGISTER_PORTABLE = 1, // likewise
+    CU_MEMHOSTREGISTER_PORTABLE = 1, // for all contexts
     CU_STREAM_NON_BLOCKING = 1,      // does not wait for the default stream
     CU_EVENT_DISABLE_TIMING = 2,
     CU_STREAM_WAIT_VALUE_GEQ = 0, // by the difference, so words may wrap around
@@ -54,8 +54,7 @@ struct Cuda {
     CUresult (*retain_primary)(CUcontext *context, CUdevice device);
     CUresult (*push_context)(CUcontext context);
     CUresult (*pop_context)(CUcontext *context);
-    CUresult (*allocate_host)(void **memory, std::size_t bytes, unsigned flags);
-    CUresult (*free_host)(void *memory);
+    CUresult (*current_context)(CUcontext *context);
     CUresult (*register_host)(void *memory, std::size_t bytes, unsigned flags);
     CUresult (*unregister_host)(void *memory);
     CUresult (*create_stream)(CUstream *stream, unsigned flags);
@@ -67,6 +66,7 @@ struct Cuda {
     CUresult (*error_name)(CUresult error, const char **name);
     CUresult (*error_text)(CUresult error, const char **text);
     // Each null in drivers that are too old for it.
+    CUresult (*context_number)(CUcontext context, unsigned long long *number); // since 12.0
     CUresult (*exchange_capture_mode)(int *mode); // of the calling thread
     CUresult (*wait_value)(CUstream stream, CUdeviceptr word, std::uint32_t value, unsigned flags);
     CUresult (*is_capturing)(CUstream stream, int *status);
@@ -84,6 +84,16 @@ const Cuda *cuda();
 Error cuda_error(const Cuda &driver, CUresult result, const std::string &call);
 // Throws it unless the result is CUDA_SUCCESS.
 void check_cuda(const Cuda &driver, CUresult result, const char *call);
+
+// A context and its number, which no other one of the process has had: a program that destroys a
+// context may get the next one at the same address.
+struct Context {
+    CUcontext handle = nullptr;
+    unsigned long long number = 0; // always 0 in drivers before 12.0
+    auto operator<=>(const Context &) const = default;
+};
+// Throws Error if it was destroyed.
+Context identified(const Cuda &driver, CUcontext context);
 
 // Where memory lies, as the driver says.
 struct Place {

@@ -20,6 +20,15 @@ Current::~Current() {
     (void)driver_.pop_context(&popped);
 }
 
+bool alive(const Cuda &driver, const Context &context) noexcept {
+    try {
+        const Current current(driver, context.handle);
+        return identified(driver, context.handle) == context;
+    } catch (const Error &) {
+        return false;
+    }
+}
+
 // The streams do not wait for the default stream: it may hold work of the program that waits for
 // this call.
 CudaCopies::CudaCopies(const Cuda &driver, CUcontext context) : driver_(driver), context_(context) {

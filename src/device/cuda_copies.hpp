@@ -24,6 +24,9 @@ private:
     int mode_; // for captures, of the calling thread
 };
 
+// Whether a context still is what it was, and not destroyed.
+bool alive(const Cuda &driver, const Context &context) noexcept;
+
 // One thread at a time.  Functions throw Error.
 class CudaCopies {
 public:

@@ -40,7 +40,8 @@ void perform(const Kernel &kernel, std::span<void *const> outs, std::span<const 
 } // namespace
 
 CudaExecutor::CudaExecutor(const Cuda &driver)
-    : driver_(driver), pool_(driver, kPinnedBytes), ahead_(driver, kPinnedBytes), rings_(driver),
+    : driver_(driver), registered_(driver), pool_(driver, registered_, kPinnedBytes),
+      ahead_(driver, registered_, kPinnedBytes),
       no_memory_(Status::memory, "no memory for the list of what a device copies") {}
 
 std::uint64_t CudaExecutor::longest_nap() const {
@@ -57,13 +58,13 @@ void CudaExecutor::prepare(CUcontext context) {
     (void)copies_in(context);
     const Current current(driver_, context);
     (void)(pool_.allocate() && ahead_.allocate()); // else the calls say why
-    register_rings();
+    register_memory();
 }
 
-// While a stream waits, rings that are new stay as they are: copies are right without, and slower.
-void CudaExecutor::register_rings() {
-    if (!rings_.all_tried())
-        waiting_streams_.ask_if_none([&] { rings_.register_all(); });
+// While a stream waits, memory that is new stays as it is: copies are right without, and slower.
+void CudaExecutor::register_memory() {
+    if (!registered_.all_tried())
+        waiting_streams_.ask_if_none([&] { registered_.register_all(); });
 }
 
 CudaCopies &CudaExecutor::copies_of(const Place &place) {
@@ -71,10 +72,22 @@ CudaCopies &CudaExecutor::copies_of(const Place &place) {
 }
 
 CudaCopies &CudaExecutor::copies_in(CUcontext context) {
-    std::unique_ptr<CudaCopies> &found = copies_[context];
-    if (found == nullptr)
-        found = std::make_unique<CudaCopies>(driver_, context);
+    std::unique_ptr<CudaCopies> &found = copies_[identified(driver_, context)];
+    if (found != nullptr)
+        return *found;
+    found = std::make_unique<CudaCopies>(driver_, context);
+    // Perhaps the program has destroyed another one, whose copies end with errors.
+    for (const auto &[known, copies] : copies_)
+        if (copies != nullptr && !alive(driver_, known))
+            registered_.forget(known);
     return *found;
+}
+
+void *CudaExecutor::pinned(std::size_t bytes) {
+    const std::lock_guard lock(mutex_);
+    void *memory = nullptr;
+    check_cuda(driver_, registered_.allocate(bytes, &memory), "cuMemHostRegister of pinned memory");
+    return memory;
 }
 
 CudaExecutor::PassPointer CudaExecutor::fresh(const Work &work, Completion &completion,
@@ -146,7 +159,7 @@ void CudaExecutor::go_on(PassPointer pass) noexcept {
         if (pass->stage == StagedPass::Stage::waiting) {
             const std::lock_guard lock(mutex_);
             const Current current(driver_, pass->copies->context());
-            register_rings();
+            register_memory();
             if (!start(*pass)) {
                 waiting_.push_front(std::move(pass));
                 return;
@@ -348,11 +361,11 @@ void CudaExecutor::copy(void *to, const void *from, std::size_t bytes) {
 // Memory that is registered for all contexts is unregistered in any that still works.
 void CudaExecutor::release_memory(void *memory) noexcept {
     const std::lock_guard lock(mutex_);
-    if (!rings_.remove(memory))
+    if (!registered_.remove(memory))
         return;
     for (const auto &[context, copies] : copies_) {
         try {
-            const Current current(driver_, context);
+            const Current current(driver_, context.handle);
             if (driver_.unregister_host(memory) == CUDA_SUCCESS)
                 return;
         } catch (const Error &) { // this context is gone

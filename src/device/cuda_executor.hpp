@@ -51,13 +51,16 @@ public:
     void copy(void *to, const void *from, std::size_t bytes) override;
     void use_memory(void *memory, std::size_t bytes) override {
         const std::lock_guard lock(mutex_);
-        rings_.add(memory, bytes);
+        registered_.add(memory, bytes);
     }
     void release_memory(void *memory) noexcept override;
 
     // Asks the driver for all that calls in a context need, before a stream waits for one of them.
     // Throws Error.
     void prepare(CUcontext context);
+    // Pinned memory, for as long as the process lives.  With a context current that was prepared.
+    // Throws Error.
+    void *pinned(std::size_t bytes);
     WaitingStreams &waiting_streams() { return waiting_streams_; }
 
 private:
@@ -80,17 +83,17 @@ private:
         PassPointer pass;
         std::optional<Error> why; // its copies have failed
     };
-    void register_rings();
+    void register_memory();
     static void take_ended(Passes &passes, std::vector<Ended> &ended);
 
     const Cuda &driver_;
     WaitingStreams waiting_streams_;
     std::mutex mutex_; // of all that follows
-    std::map<CUcontext, std::unique_ptr<CudaCopies>> copies_;
+    std::map<Context, std::unique_ptr<CudaCopies>> copies_;
     // Two pools: operands that were prefetched stay until the cells of other ranks have come, and
     // must not keep from their memory the passes that these ranks wait for.
+    RegisteredMemory registered_;
     PinnedPool pool_, ahead_;
-    RegisteredMemory rings_;
     std::uint64_t marks_ = 0;        // events so far
     Passes waiting_;                 // for pinned memory
     Passes fetching_, storing_;      // in the order in which their copies end

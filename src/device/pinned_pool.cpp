@@ -18,19 +18,19 @@ bool PinnedPool::allocate() noexcept {
     if (memory_ != nullptr || refused_ != CUDA_SUCCESS)
         return memory_ != nullptr;
     void *memory = nullptr;
-    for (std::size_t bytes = wanted_bytes_; bytes >= kLeastPoolBytes; bytes /= 2) {
-        refused_ = driver_.allocate_host(&memory, bytes, CU_MEMHOSTALLOC_PORTABLE);
-        if (refused_ != CUDA_SUCCESS)
-            continue;
-        try {
+    try {
+        for (std::size_t bytes = wanted_bytes_; bytes >= kLeastPoolBytes; bytes /= 2) {
             used_.assign(granules(bytes), false);
-        } catch (const std::bad_alloc &) {
-            (void)driver_.free_host(memory);
-            refused_ = CUDA_ERROR_OUT_OF_MEMORY;
-            return false;
+            refused_ = registered_.allocate(bytes, &memory);
+            if (refused_ == CUDA_SUCCESS) {
+                memory_ = static_cast<std::byte *>(memory);
+                return true;
+            }
         }
-        memory_ = static_cast<std::byte *>(memory);
-        return true;
+    } catch (const std::bad_alloc &) {
+        refused_ = CUDA_ERROR_OUT_OF_MEMORY;
+    } catch (const Error &) { // the context is gone
+        refused_ = CUDA_ERROR_INVALID_CONTEXT;
     }
     return false;
 }
@@ -57,7 +57,7 @@ PinnedPool::Block PinnedPool::take_if_pinned(std::size_t bytes) {
 PinnedPool::Block PinnedPool::take(std::size_t bytes) {
     if (!allocate())
         throw Error(Status::memory,
-                    std::string(cuda_error(driver_, refused_, "cuMemHostAlloc").what()) +
+                    std::string(cuda_error(driver_, refused_, "cuMemHostRegister").what()) +
                         "; raise the limit of locked memory (ulimit -l)");
     if (granules(bytes) > used_.size())
         return {new std::byte[bytes], bytes, true};

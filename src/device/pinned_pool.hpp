@@ -9,14 +9,15 @@
 #include <cstddef>
 #include <vector>
 
-#include "device/cuda.hpp"
+#include "device/registered_memory.hpp"
 
 namespace stretto::device {
 
 // One thread at a time.
 class PinnedPool {
 public:
-    PinnedPool(const Cuda &driver, std::size_t bytes) : driver_(driver), wanted_bytes_(bytes) {}
+    PinnedPool(const Cuda &driver, RegisteredMemory &registered, std::size_t bytes)
+        : driver_(driver), registered_(registered), wanted_bytes_(bytes) {}
 
     // Allocates all of it, if this was not tried before; false if there is none.  The caller has a
     // context.
@@ -39,6 +40,7 @@ private:
     Block find(std::size_t bytes);
 
     const Cuda &driver_;
+    RegisteredMemory &registered_;
     const std::size_t wanted_bytes_;
     std::byte *memory_ = nullptr;
     CUresult refused_ = CUDA_SUCCESS;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "device/registered_memory.hpp"
 
+#include <new>
 #include <string>
 #include <utility>
 
@@ -15,12 +16,50 @@ void RegisteredMemory::add(void *memory, std::size_t bytes) {
     all_tried_ = all_tried_ && state.tried;
 }
 
+Context RegisteredMemory::current() const {
+    CUcontext context = nullptr;
+    check_cuda(driver_, driver_.current_context(&context), "cuCtxGetCurrent");
+    return identified(driver_, context);
+}
+
+CUresult RegisteredMemory::allocate(std::size_t bytes, void **memory) {
+    constexpr std::align_val_t kPage{4096};
+    const Context by = current();
+    *memory = ::operator new(bytes, kPage);
+    State *state = nullptr;
+    try {
+        state = &states_[*memory];
+    } catch (...) {
+        ::operator delete(*memory, kPage);
+        throw;
+    }
+    const CUresult result = driver_.register_host(*memory, bytes, CU_MEMHOSTREGISTER_PORTABLE);
+    if (result != CUDA_SUCCESS) {
+        states_.erase(*memory);
+        ::operator delete(std::exchange(*memory, nullptr), kPage);
+        return result;
+    }
+    *state = {bytes, 1, true, true, by};
+    return CUDA_SUCCESS;
+}
+
+void RegisteredMemory::forget(const Context &context) noexcept {
+    for (auto &[memory, state] : states_)
+        if (state.tried && state.by == context) {
+            state.tried = state.registered = false;
+            all_tried_ = false;
+        }
+}
+
 void RegisteredMemory::register_all() {
-    if (std::exchange(all_tried_, true))
+    if (all_tried_)
         return;
+    const Context by = current();
+    all_tried_ = true;
     for (auto &[memory, state] : states_) {
         if (std::exchange(state.tried, true))
             continue;
+        state.by = by;
         const CUresult result =
             driver_.register_host(memory, state.bytes, CU_MEMHOSTREGISTER_PORTABLE);
         state.registered = result == CUDA_SUCCESS;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Host memory that the library owns and that devices reach: the rings of a host's ranks.  It is
-// registered once and not in each call.
+// Host memory that the library owns and that devices reach: the rings of a host's ranks, pools, and
+// words that streams wait for.  It is registered once and not in each call.
+//
+// A registration ends with the context that made it, which the program may destroy.  The memory is
+// never the driver's, so it stays, and is registered anew in another context.
 #pragma once
 
 #include <cstddef>
@@ -20,6 +23,11 @@ public:
     // True if the last user has removed it and it is to be unregistered.
     bool remove(void *memory) noexcept;
     bool all_tried() const { return all_tried_; }
+    // Pinned memory, for as long as the process lives.  Gives the driver's answer.  With a context
+    // current.  Throws std::bad_alloc.
+    CUresult allocate(std::size_t bytes, void **memory);
+    // A context was destroyed.
+    void forget(const Context &context) noexcept;
     // Registers what was added since.  With a context current.  If the driver refuses, it warns
     // once: copies are right without, and slow.
     void register_all();
@@ -28,7 +36,10 @@ private:
     struct State {
         std::size_t bytes = 0, users = 0;
         bool tried = false, registered = false;
+        Context by = {}; // the context that was asked
     };
+
+    Context current() const;
 
     const Cuda &driver_;
     std::map<void *, State> states_;

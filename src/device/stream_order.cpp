@@ -24,10 +24,10 @@ constexpr std::size_t kAllWords = 16384; // a stream itself holds fewer calls th
 class Spare {
 public:
     // With a context current.
-    std::atomic<std::uint32_t> *take_word(const Cuda &driver) {
+    std::atomic<std::uint32_t> *take_word() {
         const std::lock_guard lock(mutex_);
         if (!allocated_)
-            allocate(driver);
+            allocate();
         if (words_.empty())
             throw Error(Status::memory, std::to_string(kAllWords) +
                                             " calls wait for streams of this process; let it wait "
@@ -36,7 +36,7 @@ public:
         words_.pop_back();
         return word;
     }
-    CUevent take_event(const Cuda &driver, CUcontext context) {
+    CUevent take_event(const Cuda &driver, const Context &context) {
         const std::lock_guard lock(mutex_);
         std::vector<CUevent> &free = events_[context];
         CUevent event = nullptr;
@@ -54,20 +54,16 @@ public:
         const std::lock_guard lock(mutex_);
         words_.push_back(word);
     }
-    void give_back(CUevent event, CUcontext context) noexcept {
+    void give_back(CUevent event, const Context &context) noexcept {
         const std::lock_guard lock(mutex_);
         events_[context].push_back(event);
     }
 
 private:
     // All words at once: when some are in use, streams wait, and the driver is asked for nothing.
-    void allocate(const Cuda &driver) {
+    void allocate() {
         words_.reserve(kAllWords);
-        void *memory = nullptr;
-        check_cuda(driver,
-                   driver.allocate_host(&memory, kAllWords * sizeof(std::uint32_t),
-                                        CU_MEMHOSTALLOC_PORTABLE),
-                   "cuMemHostAlloc of words that streams wait for");
+        void *const memory = cuda_executor().pinned(kAllWords * sizeof(std::uint32_t));
         allocated_ = true;
         auto *const first = static_cast<std::atomic<std::uint32_t> *>(memory);
         for (std::size_t k = 0; k < kAllWords; ++k)
@@ -76,7 +72,7 @@ private:
 
     std::mutex mutex_;
     std::vector<std::atomic<std::uint32_t> *> words_;
-    std::map<CUcontext, std::vector<CUevent>> events_;
+    std::map<Context, std::vector<CUevent>> events_;
     bool allocated_ = false;
     std::size_t made_ = 0;
 };
@@ -105,8 +101,8 @@ const Cuda &driver_for_streams() {
 
 StreamOrder::StreamOrder(const void *memory, void *handle)
     : driver_(driver_for_streams()), stream_(static_cast<CUstream>(handle)),
-      context_(context_of_stream(driver_, memory, stream_)) {
-    const Current current(driver_, context_);
+      context_(identified(driver_, context_of_stream(driver_, memory, stream_))) {
+    const Current current(driver_, context_.handle);
     require_no_capture(driver_, stream_);
     if (const Place place = place_of(memory); place.on_device)
         buffers_context_ = context_of(driver_, place);
@@ -120,14 +116,14 @@ engine::Executor *StreamOrder::executor() {
 // while a stream waits for this one.
 void StreamOrder::close() {
     CudaExecutor &executor = cuda_executor();
-    executor.prepare(context_);
-    if (buffers_context_ != nullptr && buffers_context_ != context_)
+    executor.prepare(context_.handle);
+    if (buffers_context_ != nullptr && buffers_context_ != context_.handle)
         executor.prepare(buffers_context_);
-    const Current current(driver_, context_);
+    const Current current(driver_, context_.handle);
     event_ = spare().take_event(driver_, context_);
     std::atomic<std::uint32_t> *word = nullptr;
     try {
-        word = spare().take_word(driver_);
+        word = spare().take_word();
         check_stream(driver_, driver_.record(event_, stream_), "cuEventRecord");
         executor.waiting_streams().began();
         const CUresult result =
@@ -146,7 +142,7 @@ void StreamOrder::close() {
 }
 
 bool StreamOrder::open() {
-    const Current current(driver_, context_);
+    const Current current(driver_, context_.handle);
     const CUresult result = driver_.query(event_);
     if (result == CUDA_ERROR_NOT_READY)
         return false;

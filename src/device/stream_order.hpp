@@ -35,7 +35,7 @@ public:
 private:
     const Cuda &driver_;
     CUstream const stream_;
-    CUcontext context_ = nullptr;         // of the stream
+    Context context_;                     // of the stream
     CUcontext buffers_context_ = nullptr; // null: all buffers are in host memory
     CUevent event_ = nullptr;
     std::atomic<std::atomic<std::uint32_t> *> word_{nullptr}; // null: the stream does not wait

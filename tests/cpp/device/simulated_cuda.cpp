@@ -32,8 +32,8 @@ Stream *stream_of(Device &device, Stream *handle) {
     return device.streams.contains(stream) ? stream : nullptr;
 }
 
-thread_local std::vector<void *> contexts;
-constexpr int kGlobal = 0, kRelaxed = 2; // modes of captures
+thread_local std::vector<const Context *> contexts; // current ones, the last is in use
+constexpr int kGlobal = 0, kRelaxed = 2;            // modes of captures
 thread_local int capture_mode = kGlobal;
 
 // Whether the driver refuses this thread what may disturb the capture of another.
@@ -43,10 +43,14 @@ bool disturbs_capture(Device &device) {
     ++device.counts.refused_while_capturing;
     return true;
 }
-char primary; // its address is the context of the device
+Context primary; // of the device
 
 bool has_context() {
-    return !contexts.empty();
+    return !contexts.empty() && Device::get().contexts.contains(contexts.back());
+}
+// The thread's context has made this.
+void own(Device &device, const void *made) {
+    device.owners[made] = contexts.back();
 }
 
 // The counts and the error of a copy that is about to be issued.
@@ -149,22 +153,64 @@ int cuGetErrorString(int error, const char **text) {
 int cuInit(unsigned) {
     return kSuccess;
 }
-int cuCtxSetCurrent(void *context) {
+int cuCtxSetCurrent(const Context *context) {
     contexts.assign(context != nullptr ? 1 : 0, context);
     return kSuccess;
 }
-int cuDevicePrimaryCtxRetain(void **context, int device) {
-    *context = &primary;
-    return device == 0 ? kSuccess : kInvalidValue;
+int cuCtxGetCurrent(const Context **context) {
+    *context = contexts.empty() ? nullptr : contexts.back();
+    return kSuccess;
 }
-int cuCtxPushCurrent_v2(void *context) {
-    if (context != &primary)
+int cuCtxGetId(const Context *context, unsigned long long *number) {
+    Device &device = Device::get();
+    const std::lock_guard lock(device.mutex);
+    if (!device.contexts.contains(context))
+        return kContextDestroyed;
+    *number = context->number;
+    return kSuccess;
+}
+int cuCtxCreate_v2(Context **context, unsigned, int) {
+    Device &device = Device::get();
+    const std::lock_guard lock(device.mutex);
+    *context = new Context;
+    device.begin_context(*context);
+    contexts.push_back(*context);
+    return kSuccess;
+}
+int cuCtxDestroy_v2(Context *context) {
+    Device &device = Device::get();
+    const std::lock_guard lock(device.mutex);
+    if (!device.contexts.contains(context))
         return kInvalidContext;
+    device.end_context(context);
+    std::erase(contexts, context);
+    return kSuccess;
+}
+int cuDevicePrimaryCtxRetain(const Context **context, int number) {
+    Device &device = Device::get();
+    const std::lock_guard lock(device.mutex);
+    if (!device.contexts.contains(&primary))
+        device.begin_context(&primary);
+    *context = &primary;
+    return number == 0 ? kSuccess : kInvalidValue;
+}
+int cuDevicePrimaryCtxReset_v2(int) {
+    Device &device = Device::get();
+    const std::lock_guard lock(device.mutex);
+    device.end_context(&primary);
+    device.begin_context(&primary);
+    return kSuccess;
+}
+int cuCtxPushCurrent_v2(const Context *context) {
+    Device &device = Device::get();
+    const std::lock_guard lock(device.mutex);
+    if (!device.contexts.contains(context))
+        return kContextDestroyed;
     contexts.push_back(context);
     return kSuccess;
 }
-int cuCtxPopCurrent_v2(void **context) {
-    if (!has_context())
+int cuCtxPopCurrent_v2(const Context **context) {
+    if (contexts.empty())
         return kInvalidContext;
     *context = contexts.back();
     contexts.pop_back();
@@ -178,7 +224,9 @@ int cuPointerGetAttributes(unsigned count, const int *attributes, void **values,
     const bool pinned = !ours && device.is_pinned(reinterpret_cast<std::byte *>(pointer), 1);
     for (unsigned i = 0; i < count; ++i)
         switch (attributes[i]) {
-        case 1: *static_cast<void **>(values[i]) = ours ? &primary : nullptr; break;
+        case 1:
+            *static_cast<const Context **>(values[i]) = ours ? device.owner(pointer) : nullptr;
+            break;
         case 2: *static_cast<unsigned *>(values[i]) = ours ? 2 : pinned ? 1 : 0; break;
         case 8: *static_cast<int *>(values[i]) = 0; break;
         case 9: *static_cast<int *>(values[i]) = ours ? 0 : -2; break;
@@ -190,11 +238,17 @@ int cuPointerGetAttributes(unsigned count, const int *attributes, void **values,
 int cuMemAlloc_v2(Address *pointer, std::size_t bytes) {
     Device &device = Device::get();
     const std::lock_guard lock(device.mutex);
-    return device.allocate(pointer, bytes);
+    if (!has_context())
+        return kInvalidContext;
+    const int result = device.allocate(pointer, bytes);
+    if (result == kSuccess)
+        own(device, reinterpret_cast<const void *>(*pointer));
+    return result;
 }
 int cuMemFree_v2(Address pointer) {
     Device &device = Device::get();
     const std::lock_guard lock(device.mutex);
+    device.owners.erase(reinterpret_cast<const void *>(pointer));
     return device.allocations.erase(pointer) == 1 ? kSuccess : kInvalidValue;
 }
 
@@ -210,6 +264,7 @@ int cuMemHostAlloc(void **memory, std::size_t bytes, unsigned) {
         return kOutOfMemory;
     *memory = std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
     device.pinned[static_cast<std::byte *>(*memory)] = bytes;
+    own(device, *memory);
     ++device.counts.host_allocations;
     return kSuccess;
 }
@@ -218,6 +273,7 @@ int cuMemFreeHost(void *memory) {
     const std::lock_guard lock(device.mutex);
     if (device.pinned.erase(static_cast<std::byte *>(memory)) == 0)
         return kInvalidValue;
+    device.owners.erase(memory);
     std::free(memory);
     return kSuccess;
 }
@@ -236,6 +292,7 @@ int cuMemHostRegister_v2(void *memory, std::size_t bytes, unsigned) {
         return kOutOfMemory;
     device.pinned[first] = bytes;
     device.registered.insert(first);
+    own(device, first);
     ++device.counts.host_registrations;
     return kSuccess;
 }
@@ -250,6 +307,7 @@ int cuMemHostUnregister(void *memory) {
     if (device.registered.erase(first) == 0)
         return kNotRegistered;
     device.pinned.erase(first);
+    device.owners.erase(first);
     return kSuccess;
 }
 
@@ -264,12 +322,14 @@ int cuStreamCreate(Stream **stream, unsigned flags) {
     *stream = new Stream;
     (*stream)->blocking = flags == 0;
     device.streams.insert(*stream);
+    own(device, *stream);
     ++device.counts.streams;
     return kSuccess;
 }
 int cuStreamDestroy_v2(Stream *stream) {
     Device &device = Device::get();
     const std::lock_guard lock(device.mutex);
+    device.owners.erase(stream);
     return device.streams.erase(stream) == 1 ? kSuccess : kInvalidHandle;
 }
 int cuThreadExchangeStreamCaptureMode(int *mode) {
@@ -329,12 +389,13 @@ int cuStreamIsCapturing(Stream *stream, int *status) {
     *status = found->captured ? 1 : 0;
     return kSuccess;
 }
-int cuStreamGetCtx(Stream *stream, void **context) {
+int cuStreamGetCtx(Stream *stream, const Context **context) {
     Device &device = Device::get();
     const std::lock_guard lock(device.mutex);
     if (stream_of(device, stream) == nullptr)
         return kInvalidHandle;
-    *context = &primary;
+    const auto owner = device.owners.find(stream);
+    *context = owner != device.owners.end() ? owner->second : &primary;
     return kSuccess;
 }
 
@@ -344,6 +405,8 @@ int cuEventCreate(Event **event, unsigned) {
     if (!has_context())
         return kInvalidContext;
     *event = new Event;
+    device.events.insert(*event);
+    own(device, *event);
     ++device.counts.events;
     return kSuccess;
 }
@@ -352,6 +415,8 @@ int cuEventRecord(Event *event, Stream *stream) {
     const std::lock_guard lock(device.mutex);
     if (!has_context())
         return kInvalidContext;
+    if (!device.events.contains(event))
+        return kInvalidHandle;
     Operation mark;
     mark.kind = Operation::Kind::record;
     mark.event = event;
@@ -366,6 +431,8 @@ int cuEventQuery(Event *event) {
         return kInvalidContext;
     if (disturbs_capture(device))
         return kCaptureUnsupported;
+    if (!device.events.contains(event))
+        return kInvalidHandle;
     if (device.error != kSuccess)
         return device.error;
     return event->happened == event->recorded ? kSuccess : kNotReady;

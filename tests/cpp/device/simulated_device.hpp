@@ -9,6 +9,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <map>
@@ -74,6 +75,11 @@ struct Stream {
     bool blocking = true;  // the legacy default stream waits for it
 };
 
+// Two contexts at one address at different times have different numbers.
+struct Context {
+    std::uint64_t number = 0;
+};
+
 inline double us_between(Clock::time_point a, Clock::time_point b) {
     return std::chrono::duration<double, std::micro>(b - a).count();
 }
@@ -97,6 +103,10 @@ public:
     std::map<const std::byte *, std::size_t> pinned; // host memory
     std::set<const std::byte *> registered;          // those that are not the driver's own
     std::set<Stream *> streams;
+    std::set<const Event *> events;
+    std::set<const Context *> contexts;
+    std::map<const void *, const Context *> owners; // of memory, registrations, streams, events
+    std::uint64_t context_numbers = 0;
     std::condition_variable changed;
 
     bool on_device(Address address) const {
@@ -109,6 +119,11 @@ public:
             return false;
         --found;
         return address + bytes <= found->first + found->second;
+    }
+    // The context of the allocation that holds this.
+    const Context *owner(Address address) const {
+        return owners.at(
+            reinterpret_cast<const void *>((--allocations.upper_bound(address))->first));
     }
     // Where the CPU of this simulation finds it.
     std::byte *memory(Address address) const {
@@ -148,6 +163,26 @@ public:
         std::memset(memory(at), 0xa5, size);
         *pointer = at;
         return kSuccess;
+    }
+
+    void begin_context(Context *context) {
+        context->number = ++context_numbers;
+        contexts.insert(context);
+    }
+    // What belongs to it is gone as well.
+    void end_context(const Context *context) {
+        contexts.erase(context);
+        std::erase_if(owners, [&](const auto &each) {
+            if (each.second != context)
+                return false;
+            auto *const host = static_cast<const std::byte *>(each.first);
+            allocations.erase(reinterpret_cast<Address>(each.first));
+            if (pinned.erase(host) != 0 && registered.erase(host) == 0)
+                std::free(const_cast<std::byte *>(host));
+            streams.erase(static_cast<Stream *>(const_cast<void *>(each.first)));
+            events.erase(static_cast<const Event *>(each.first));
+            return true;
+        });
     }
 
     // Copies when its turn comes.
