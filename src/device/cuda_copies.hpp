@@ -43,7 +43,9 @@ public:
     CUevent mark(Way way);
     bool happened(CUevent event);
     void give_back(CUevent event) noexcept { free_events_.push_back(event); }
-    // Returns when all copies have ended, if the device still works.
+    // Returns when all copies have ended, if the device still works.  Any thread may call it at any
+    // time, and holds no lock that another thread needs to let a stream of the program go on:
+    // copies may be behind that stream on the device.
     void settle() noexcept;
 
 private:

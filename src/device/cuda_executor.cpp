@@ -257,10 +257,10 @@ void CudaExecutor::store(StagedPass &pass) {
 // After this nothing touches the memory of the pass.
 void CudaExecutor::end(PassPointer pass, const Error *why) noexcept {
     Completion &completion = *pass->completion;
+    if (why != nullptr)
+        pass->copies->settle(); // copies of this pass may be on their way
     {
         const std::lock_guard lock(mutex_);
-        if (why != nullptr)
-            pass->copies->settle(); // copies of this pass may be on their way
         if (pass->event != nullptr)
             pass->copies->give_back(pass->event);
         pool_.give_back(pass->block);
@@ -350,7 +350,10 @@ void CudaExecutor::copy(void *to, const void *from, std::size_t bytes) {
             lock.lock();
         }
     } catch (const Error &) {
+        if (lock.owns_lock())
+            lock.unlock();
         copies.settle(); // the caller has its memory back
+        lock.lock();
         if (event != nullptr)
             copies.give_back(event);
         throw;

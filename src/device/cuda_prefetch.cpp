@@ -24,7 +24,7 @@ void CudaExecutor::take_prefetched(StagedPass &pass, std::size_t operand, CudaPr
 // well: behind all copies that were started meanwhile.
 std::unique_ptr<engine::Prefetch> CudaExecutor::prefetch(const void *from, std::size_t bytes) {
     const Place place = place_of(from);
-    const std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
     if (!place.on_device)
         return nullptr;
     auto ahead = std::make_unique<CudaPrefetch>(*this);
@@ -39,16 +39,18 @@ std::unique_ptr<engine::Prefetch> CudaExecutor::prefetch(const void *from, std::
         ahead->number = ++marks_;
         return ahead;
     } catch (const Error &) { // the pass itself will meet it
+        lock.unlock();
         if (ahead->copies != nullptr)
             ahead->copies->settle();
+        lock.lock();
         ahead_.give_back(ahead->block);
         return nullptr;
     }
 }
 
 void CudaExecutor::drop(CudaPrefetch &ahead) noexcept {
-    const std::lock_guard lock(mutex_);
     ahead.copies->settle();
+    const std::lock_guard lock(mutex_);
     ahead.copies->give_back(ahead.event);
     ahead_.give_back(ahead.block);
 }

@@ -319,6 +319,7 @@ TEST_CASE("a time limit lets the streams go on, and the next call names the late
 TEST_CASE("streams go on when a call times out, though its copies are behind them on the device") {
     test::OnDevice device(test::OnDevice::Buffers::asked);
     const test::With timeout("STRETTO_TIMEOUT", "0.3");
+    constexpr std::size_t kCount = 30'030; // operands of ring are fetched ahead
     std::atomic<bool> done{false}, stuck{false};
     std::thread watch([&] { // or the test would never end
         for (int ms = 0; ms < 20'000 && !done; ++ms)
@@ -327,15 +328,16 @@ TEST_CASE("streams go on when a call times out, though its copies are behind the
         simulated_cuda::simulated_cuda_share_queue(false);
     });
     test::with_ranks(3, [&](stretto_comm comm) {
-        auto *const data = reinterpret_cast<std::int32_t *>(device.allocate(4, true));
+        auto *const data = reinterpret_cast<std::int32_t *>(device.allocate(4 * kCount, true));
         Stream stream;
         stream.open();
+        check(stretto_force_algorithm(comm, "ring"));
         prepare(comm, data);
         check(stretto_stream_begin(stream.handle()));
         simulated_cuda::simulated_cuda_share_queue(true);
-        check(begin(comm, 0, data, 1, nullptr));
+        check(begin(comm, 0, data, kCount, nullptr));
         check(stretto_stream_synchronize(data, stream.handle()));
-        CHECK(begin(comm, 0, data, 1, nullptr) == STRETTO_ERR_TIMEOUT);
+        CHECK(begin(comm, 0, data, kCount, nullptr) == STRETTO_ERR_TIMEOUT);
         check(stretto_stream_end());
         device.free(reinterpret_cast<std::byte *>(data));
     });
