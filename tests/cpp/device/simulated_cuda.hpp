@@ -29,12 +29,12 @@ struct Counts {
     std::uint64_t from_device_bytes = 0, to_device_bytes = 0;
     std::uint64_t pageable_copies = 0; // to or from host memory that is not pinned
     std::uint64_t host_allocations = 0, host_registrations = 0, streams = 0, events = 0;
+    std::uint64_t synchronizations = 0; // that have begun
     // Allocations and registrations of host memory, and streams, that were asked for while a stream
     // waited for a word.  A real driver may not answer before the stream goes on.
     std::uint64_t asked_while_waiting = 0;
     // What the driver refused to a thread since another captured a stream.
     std::uint64_t refused_while_capturing = 0;
-    std::uint64_t synchronizations = 0;          // that have begun
     double from_device_us = 0, to_device_us = 0; // each engine's work
     double both_us = 0;                          // while both worked
 };
