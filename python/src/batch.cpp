@@ -26,10 +26,12 @@ struct Batch {
     stretto_op op;
     nb::object operation;
 
-    Batch(const nb::list &arrays, nb::handle what) : op(op_of(what)), operation(nb::borrow(what)) {
+    Batch(const nb::list &arrays, nb::handle what, StreamNumber order = {})
+        : op(op_of(what)), operation(nb::borrow(what)) {
         for (const nb::handle array : arrays) {
             const std::string name = "arrays[" + std::to_string(buffers.size()) + "]";
-            const Buffer &buffer = buffers.emplace_back(array, Buffer::Use::write, name.c_str());
+            const Buffer &buffer =
+                buffers.emplace_back(array, Buffer::Use::write, name.c_str(), order);
             if (parts.empty())
                 dtype = buffer.dtype();
             if (buffer.dtype() != dtype)
@@ -54,11 +56,14 @@ void allreduce_batch(const Communicator &self, const nb::list &arrays, nb::handl
     });
 }
 
-Request iallreduce_batch(const Communicator &self, const nb::list &arrays, nb::handle op) {
-    auto batch = std::make_shared<Batch>(arrays, op);
+Request iallreduce_batch(const Communicator &self, const nb::list &arrays, nb::handle op,
+                         StreamNumber stream) {
+    auto batch = std::make_shared<Batch>(arrays, op, stream);
     return begin(self.handle, batch, false, [&](stretto_comm comm, Pending &pending) {
-        return stretto_iallreduce_batch(comm, batch->parts.data(), batch->parts.size(),
-                                        batch->dtype, batch->op, &pending.request);
+        return in_order_of(stream, [&] {
+            return stretto_iallreduce_batch(comm, batch->parts.data(), batch->parts.size(),
+                                            batch->dtype, batch->op, &pending.request);
+        });
     });
 }
 
@@ -67,7 +72,7 @@ Request iallreduce_batch(const Communicator &self, const nb::list &arrays, nb::h
 void bind_batch(nb::class_<Communicator> &communicator) {
     communicator
         .def("allreduce_batch", &allreduce_batch, "arrays"_a, "op"_a, "timeout"_a = nb::none())
-        .def("iallreduce_batch", &iallreduce_batch, "arrays"_a, "op"_a);
+        .def("iallreduce_batch", &iallreduce_batch, "arrays"_a, "op"_a, "stream"_a = nb::none());
 }
 
 } // namespace stretto::python

@@ -100,14 +100,14 @@ stretto_dtype dtype_named(const char *text) {
                                       supported() + " are");
 }
 
-Buffer::Buffer(nb::handle array, Use use, const char *what) {
-    hold(array, use, what);
-    await_work(what);
+Buffer::Buffer(nb::handle array, Use use, const char *what, StreamNumber order) {
+    hold(array, use, what, order);
+    await_work(what, order);
 }
 
 // Other libraries give work to streams and go on.
-void Buffer::await_work(const char *what) const {
-    if (foreign_ == nullptr || !foreign_->stream() || count_ == 0)
+void Buffer::await_work(const char *what, StreamNumber order) const {
+    if (foreign_ == nullptr || !foreign_->stream() || foreign_->stream() == order || count_ == 0)
         return;
     stretto_status status;
     std::string message;
@@ -121,12 +121,12 @@ void Buffer::await_work(const char *what) const {
         throw Error(static_cast<Status>(status), std::string(what) + ": " + message);
 }
 
-void Buffer::hold(nb::handle array, Use use, const char *what) {
+void Buffer::hold(nb::handle array, Use use, const char *what, StreamNumber order) {
     std::optional<stretto_dtype> dtype;
     bool contiguous = false, read_only = false;
     const auto hand_over = [&]<class Array>() {
         try {
-            foreign_ = std::make_unique<Array>(array);
+            foreign_ = std::make_unique<Array>(array, order);
         } catch (const Error &error) {
             refuse(what, error.what());
         }

@@ -22,7 +22,8 @@ public:
     // Throws Error(argument) that calls the array `what` if it is not C-contiguous, not of a
     // supported type, or not writable although it must be.  Of an array in CUDA memory it waits,
     // without the GIL, until its library's work on it is done; throws Error if the driver cannot.
-    Buffer(nanobind::handle array, Use use, const char *what);
+    // `order`: the stream that orders the call; there is no wait for work in this stream.
+    Buffer(nanobind::handle array, Use use, const char *what, StreamNumber order = {});
     ~Buffer() { PyBuffer_Release(&view_); }
     Buffer(Buffer &&other) noexcept { *this = std::move(other); }
     Buffer &operator=(Buffer &&other) noexcept;
@@ -39,8 +40,8 @@ public:
     static nanobind::tuple describe(nanobind::handle array, const char *what);
 
 private:
-    void hold(nanobind::handle array, Use use, const char *what);
-    void await_work(const char *what) const;
+    void hold(nanobind::handle array, Use use, const char *what, StreamNumber order = {});
+    void await_work(const char *what, StreamNumber order) const;
 
     Py_buffer view_{};                      // of the buffer protocol
     std::unique_ptr<ForeignArray> foreign_; // else
@@ -48,6 +49,19 @@ private:
     std::size_t count_ = 0;
     stretto_dtype dtype_ = STRETTO_FLOAT32;
 };
+
+// Begins a nonblocking call, in the order of a stream if there is one.
+template<class Body>
+stretto_status in_order_of(StreamNumber stream, Body &&body) {
+    if (!stream)
+        return body();
+    if (const stretto_status status = stretto_stream_begin(reinterpret_cast<void *>(*stream));
+        status != STRETTO_OK)
+        return status;
+    const stretto_status status = body();
+    (void)stretto_stream_end(); // leaves the message of an error
+    return status;
+}
 
 // Throws Error(argument) that lists what there is.
 stretto_dtype dtype_named(const char *name);

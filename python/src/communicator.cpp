@@ -94,9 +94,9 @@ void play(const Communicator &self, const char *collective, nb::handle send, nb:
 }
 
 Request start(const Communicator &self, const char *collective, nb::handle send, nb::handle recv,
-              nb::handle op, int root, Counts counts) {
+              nb::handle op, int root, Counts counts, StreamNumber stream) {
     auto what = std::make_shared<Invocation>(collective, send, recv, op, root, self.handle->rank(),
-                                             self.handle->size(), std::move(counts));
+                                             self.handle->size(), std::move(counts), stream);
     return begin(self.handle, what, false, [&](stretto_comm comm, Pending &pending) {
         return what->start(comm, &pending.request);
     });
@@ -216,7 +216,7 @@ void bind_communicator(nb::module_ &module) {
         .def("play", &play, "collective"_a, "send"_a.none(), "recv"_a.none(), "op"_a, "root"_a,
              "timeout"_a = nb::none(), "counts"_a = Counts{})
         .def("start", &start, "collective"_a, "send"_a.none(), "recv"_a.none(), "op"_a, "root"_a,
-             "counts"_a = Counts{})
+             "counts"_a = Counts{}, "stream"_a = nb::none())
         .def("plan", &plan, "send"_a.none(), "recv"_a, "op"_a)
         .def("time", &time_calls, "collective"_a, "send"_a.none(), "recv"_a.none(), "op"_a,
              "root"_a, "warm"_a, "calls"_a)

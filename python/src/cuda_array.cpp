@@ -40,7 +40,7 @@ bool CudaArray::offered_by(nb::handle array) {
     return nb::hasattr(array, kAttribute);
 }
 
-CudaArray::CudaArray(nb::handle array) : owner_(nb::borrow(array)) {
+CudaArray::CudaArray(nb::handle array, StreamNumber) : owner_(nb::borrow(array)) {
     try {
         read(nb::cast<nb::dict>(array.attr(kAttribute)));
     } catch (nb::python_error &error) {

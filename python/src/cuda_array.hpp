@@ -11,7 +11,7 @@ namespace stretto::python {
 class CudaArray final : public ForeignArray {
 public:
     // Throws Error(argument), without saying which array it is.
-    explicit CudaArray(nanobind::handle array);
+    explicit CudaArray(nanobind::handle array, StreamNumber = {});
 
     static bool offered_by(nanobind::handle array);
 

@@ -103,11 +103,11 @@ void refuse_unresolved(nb::handle array, std::uint8_t code) {
 }
 
 // Version 1 can tell that memory is read-only, but not every library knows it yet.  A library makes
-// CUDA's default stream wait for its work on the array.
-nb::object capsule_of(nb::handle array, bool cuda) {
+// the stream `order` of CUDA wait for its work on the array.
+nb::object capsule_of(nb::handle array, bool cuda, std::uintptr_t order) {
     nb::dict options;
     if (cuda)
-        options["stream"] = kLegacyStream;
+        options["stream"] = order;
     const nb::object hand_over = array.attr("__dlpack__");
     try {
         return hand_over(nb::arg("max_version") = nb::make_tuple(1, 0), **options);
@@ -149,12 +149,12 @@ const DlTensor::ExchangeApi *DlTensor::api_of(nb::handle array) {
     return api;
 }
 
-DlTensor::DlTensor(nb::handle array) {
+DlTensor::DlTensor(nb::handle array, StreamNumber order) {
     try {
         if (const ExchangeApi *const api = api_of(array))
             describe(array, *api);
         else
-            take_over(array);
+            take_over(array, order.value_or(kLegacyStream));
     } catch (...) { // the destructor does not run
         give_back();
         throw;
@@ -178,17 +178,17 @@ void DlTensor::describe(nb::handle array, const ExchangeApi &api) {
                 if (api.current_stream(tensor.device, tensor.device_id, &stream) != 0)
                     throw nb::python_error();
             });
-        stream_ = reinterpret_cast<std::uintptr_t>(stream);
+        stream_ = stream != nullptr ? reinterpret_cast<std::uintptr_t>(stream) : kLegacyStream;
     }
 }
 
-void DlTensor::take_over(nb::handle array) {
+void DlTensor::take_over(nb::handle array, std::uintptr_t order) {
     const int device =
         or_refuse([&] { return nb::cast<int>(nb::object(array.attr("__dlpack_device__")())[0]); });
     require_reachable(device);
-    const nb::object capsule = or_refuse([&] { return capsule_of(array, is_cuda(device)); });
+    const nb::object capsule = or_refuse([&] { return capsule_of(array, is_cuda(device), order); });
     if (is_cuda(device))
-        stream_ = kLegacyStream;
+        stream_ = order;
     if (PyCapsule_IsValid(capsule.ptr(), kVersionedName) != 0) {
         auto *given =
             static_cast<ManagedVersioned *>(PyCapsule_GetPointer(capsule.ptr(), kVersionedName));

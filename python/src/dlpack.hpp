@@ -13,8 +13,9 @@ namespace stretto::python {
 // An array that has been handed over; it lives until this is destroyed.  Needs the GIL.
 class DlTensor final : public ForeignArray {
 public:
-    // Throws Error(argument), without saying which array it is.
-    explicit DlTensor(nanobind::handle array);
+    // The library makes the stream `order` wait for its work on the array; without one, the legacy
+    // default stream.  Throws Error(argument), without saying which array it is.
+    explicit DlTensor(nanobind::handle array, StreamNumber order = {});
     ~DlTensor() override { give_back(); }
     DlTensor(const DlTensor &) = delete;
     DlTensor &operator=(const DlTensor &) = delete;
@@ -31,7 +32,7 @@ private:
     struct ExchangeApi;
     static const ExchangeApi *api_of(nanobind::handle array);
     void describe(nanobind::handle array, const ExchangeApi &api);
-    void take_over(nanobind::handle array);
+    void take_over(nanobind::handle array, std::uintptr_t order);
     void read(const Tensor &tensor);
     void give_back();
 

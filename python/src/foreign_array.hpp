@@ -12,6 +12,10 @@
 
 namespace stretto::python {
 
+// A stream as DLPack and __cuda_array_interface__ number them: a CUstream, 1 the legacy default
+// stream, 2 that of the thread.  None: no stream orders the call.
+using StreamNumber = std::optional<std::uintptr_t>;
+
 // Without saying which array it is: its caller knows.
 [[noreturn]] inline void refuse_array(const std::string &why) {
     throw Error(Status::argument, why);

@@ -84,9 +84,10 @@ private:
 } // namespace
 
 Invocation::Invocation(const char *collective_name, nb::handle send_array, nb::handle recv_array,
-                       nb::handle what, int root_rank, int rank, int size, Counts all_counts)
+                       nb::handle what, int root_rank, int rank, int size, Counts all_counts,
+                       StreamNumber order)
     : collective(collective_named(collective_name)), counts(std::move(all_counts)), op(op_of(what)),
-      root(root_rank), operation(nb::borrow(what)) {
+      root(root_rank), operation(nb::borrow(what)), order_(order) {
     if (root < 0 || root >= size)
         refuse("root " + std::to_string(root) + " is no rank of a communicator of " +
                std::to_string(size));
@@ -105,13 +106,13 @@ Invocation::Invocation(const char *collective_name, nb::handle send_array, nb::h
                " can pass IN_PLACE, as the others have no result");
     const char *const recv_name = collective == Collective::broadcast ? "buffer" : "recv";
     if (gives && (!in_place || keeps))
-        send_buffer = Buffer(send_array, Buffer::Use::read, "send");
+        send_buffer = Buffer(send_array, Buffer::Use::read, "send", order);
     if (gets && !keeps)
         recv_buffer =
             Buffer(recv_array,
                    collective == Collective::broadcast && rank == root ? Buffer::Use::read
                                                                        : Buffer::Use::write,
-                   recv_name);
+                   recv_name, order);
 
     // One buffer shows the count and the type, the other must fit.
     const Sizes sizes(collective, counts, rank, size);
@@ -167,6 +168,10 @@ stretto_status Invocation::call(stretto_comm comm) const {
 }
 
 stretto_status Invocation::start(stretto_comm comm, stretto_request *request) const {
+    return in_order_of(order_, [&] { return start_now(comm, request); });
+}
+
+stretto_status Invocation::start_now(stretto_comm comm, stretto_request *request) const {
     const bool one = counts.empty();
     switch (collective) {
     case Collective::allreduce:

@@ -27,12 +27,18 @@ struct Invocation {
 
     // Throws Error(argument) naming what does not fit, before anything is sent.  `send` None: in
     // place, or no contribution here (of a scatter).  `recv` None: no result here, or in place (at
-    // the root of a scatter).
+    // the root of a scatter).  `order`: the stream that orders the call.
     Invocation(const char *collective, nanobind::handle send, nanobind::handle recv,
-               nanobind::handle op, int root, int rank, int size, Counts counts = {});
+               nanobind::handle op, int root, int rank, int size, Counts counts = {},
+               StreamNumber order = {});
 
     stretto_status call(stretto_comm comm) const;
     stretto_status start(stretto_comm comm, stretto_request *request) const;
+
+private:
+    stretto_status start_now(stretto_comm comm, stretto_request *request) const;
+
+    StreamNumber order_;
 };
 
 } // namespace stretto::python

@@ -17,6 +17,11 @@ then, on all ranks, as they would wait for this one.  Handlers of signals run wh
 waits; what they raise, such as KeyboardInterrupt, ends the call, and the communicator fails with an
 InterruptedError on the other ranks (docs/fork.md).
 
+stream: a nonblocking call takes its place in this CUDA stream: it begins when the stream has done
+what it was given before, and the stream goes on when the result is there.  The request need not be
+waited for.  A handle (1: the legacy default stream), or an object of PyTorch, CuPy or cuda.core
+(docs/gpu.md).
+
 What does not fit is refused with an ArgumentError before anything is sent.  All ranks call the same
 collectives in the same order with the same number and type of elements, operation and root.  Any
 number of threads may use a communicator at the same time; if they begin collectives at the same
@@ -48,6 +53,7 @@ from stretto.operation import AnyOp
 from stretto.parts import Parts
 from stretto.request import InPlace, PersistentRequest, Request
 from stretto.stall import StallCallback
+from stretto.streams import AnyStream, handle_of
 
 _MODES = ("off", "run", "full")  # in the order of stretto_reproducible
 
@@ -182,18 +188,27 @@ class Communicator(Parts, Messages, Exchanges, Family, StallCallback):
         """
         self._core.edge(fraction)
 
-    # ---- nonblocking: as above, but return a Request at once
+    # ---- nonblocking: as above, but return a Request at once; `stream` as the module says
 
     def iallreduce(
-        self, send: AnyArray | InPlace, recv: AnyArray | None = None, op: AnyOp = "sum"
+        self,
+        send: AnyArray | InPlace,
+        recv: AnyArray | None = None,
+        op: AnyOp = "sum",
+        *,
+        stream: AnyStream | None = None,
     ) -> Request:
         """Starts an `allreduce`; a thread moves the data while you compute."""
         recv = like(send, recv)
-        return Request(self._core.start("allreduce", given(send), recv, op, 0), recv)
+        return Request(
+            self._core.start("allreduce", given(send), recv, op, 0, stream=handle_of(stream)), recv
+        )
 
-    def iallreduce_batch(self, arrays: Iterable[AnyArray], op: AnyOp = "sum") -> Request:
+    def iallreduce_batch(
+        self, arrays: Iterable[AnyArray], op: AnyOp = "sum", *, stream: AnyStream | None = None
+    ) -> Request:
         """Starts an `allreduce_batch`."""
-        return Request(self._core.iallreduce_batch(list(arrays), op), None)
+        return Request(self._core.iallreduce_batch(list(arrays), op, handle_of(stream)), None)
 
     def ireduce(
         self,
@@ -201,18 +216,29 @@ class Communicator(Parts, Messages, Exchanges, Family, StallCallback):
         recv: AnyArray | None = None,
         op: AnyOp = "sum",
         root: int = 0,
+        *,
+        stream: AnyStream | None = None,
     ) -> Request:
         """Starts a `reduce`."""
         recv = like(send, recv) if self.rank == root else None
-        return Request(self._core.start("reduce", given(send), recv, op, root), recv)
+        return Request(
+            self._core.start("reduce", given(send), recv, op, root, stream=handle_of(stream)), recv
+        )
 
-    def ibroadcast(self, buffer: AnyArray, root: int = 0) -> Request:
+    def ibroadcast(
+        self, buffer: AnyArray, root: int = 0, *, stream: AnyStream | None = None
+    ) -> Request:
         """Starts a `broadcast`."""
-        return Request(self._core.start("broadcast", None, buffer, "sum", root), buffer)
+        return Request(
+            self._core.start("broadcast", None, buffer, "sum", root, stream=handle_of(stream)),
+            buffer,
+        )
 
-    def ibarrier(self) -> Request:
+    def ibarrier(self, *, stream: AnyStream | None = None) -> Request:
         """Starts a `barrier`."""
-        return Request(self._core.start("barrier", None, None, "sum", 0), None)
+        return Request(
+            self._core.start("barrier", None, None, "sum", 0, stream=handle_of(stream)), None
+        )
 
     def allreduce_init(
         self, send: AnyArray | InPlace, recv: AnyArray | None = None, op: AnyOp = "sum"

@@ -13,6 +13,7 @@ from stretto.arrays import AnyArray, Given, given, like, listed, shape_of
 from stretto.errors import ArgumentError
 from stretto.operation import AnyOp
 from stretto.request import IN_PLACE, InPlace, Request
+from stretto.streams import AnyStream, handle_of
 
 
 class Parts:
@@ -43,11 +44,19 @@ class Parts:
         return result
 
     def ireduce_scatter(
-        self, send: AnyArray | InPlace, recv: AnyArray | None = None, op: AnyOp = "sum"
+        self,
+        send: AnyArray | InPlace,
+        recv: AnyArray | None = None,
+        op: AnyOp = "sum",
+        *,
+        stream: AnyStream | None = None,
     ) -> Request:
         """Starts a `reduce_scatter`."""
         recv, result = self._scattered(send, recv)
-        return Request(self._core.start("reduce_scatter", given(send), recv, op, 0), result)
+        return Request(
+            self._core.start("reduce_scatter", given(send), recv, op, 0, stream=handle_of(stream)),
+            result,
+        )
 
     def reduce_scatterv(
         self,
@@ -73,10 +82,14 @@ class Parts:
         counts: Sequence[int],
         recv: AnyArray | None = None,
         op: AnyOp = "sum",
+        *,
+        stream: AnyStream | None = None,
     ) -> Request:
         """Starts a `reduce_scatterv`."""
         counts, recv, result = self._scattered_by(send, counts, recv)
-        core = self._core.start("reduce_scatter", given(send), recv, op, 0, counts)
+        core = self._core.start(
+            "reduce_scatter", given(send), recv, op, 0, counts, stream=handle_of(stream)
+        )
         return Request(core, result)
 
     def allgather(
@@ -96,10 +109,19 @@ class Parts:
         self._core.play("allgather", given(send), recv, "sum", 0, timeout)
         return recv
 
-    def iallgather(self, send: AnyArray | InPlace, recv: AnyArray | None = None) -> Request:
+    def iallgather(
+        self,
+        send: AnyArray | InPlace,
+        recv: AnyArray | None = None,
+        *,
+        stream: AnyStream | None = None,
+    ) -> Request:
         """Starts an `allgather`."""
         recv = self._gathered(send, recv)
-        return Request(self._core.start("allgather", given(send), recv, "sum", 0), recv)
+        return Request(
+            self._core.start("allgather", given(send), recv, "sum", 0, stream=handle_of(stream)),
+            recv,
+        )
 
     def allgatherv(
         self,
@@ -119,11 +141,21 @@ class Parts:
         return recv
 
     def iallgatherv(
-        self, send: AnyArray | InPlace, counts: Sequence[int], recv: AnyArray | None = None
+        self,
+        send: AnyArray | InPlace,
+        counts: Sequence[int],
+        recv: AnyArray | None = None,
+        *,
+        stream: AnyStream | None = None,
     ) -> Request:
         """Starts an `allgatherv`."""
         counts, recv = _gathered_by(send, counts, recv)
-        return Request(self._core.start("allgather", given(send), recv, "sum", 0, counts), recv)
+        return Request(
+            self._core.start(
+                "allgather", given(send), recv, "sum", 0, counts, stream=handle_of(stream)
+            ),
+            recv,
+        )
 
     def gather(
         self,
@@ -139,11 +171,19 @@ class Parts:
         return recv
 
     def igather(
-        self, send: AnyArray | InPlace, recv: AnyArray | None = None, root: int = 0
+        self,
+        send: AnyArray | InPlace,
+        recv: AnyArray | None = None,
+        root: int = 0,
+        *,
+        stream: AnyStream | None = None,
     ) -> Request:
         """Starts a `gather`."""
         recv = self._gathered(send, recv) if self.rank == root else None
-        return Request(self._core.start("gather", given(send), recv, "sum", root), recv)
+        return Request(
+            self._core.start("gather", given(send), recv, "sum", root, stream=handle_of(stream)),
+            recv,
+        )
 
     def scatter(
         self,
@@ -165,11 +205,18 @@ class Parts:
         return result
 
     def iscatter(
-        self, send: AnyArray | None, recv: AnyArray | InPlace | None = None, root: int = 0
+        self,
+        send: AnyArray | None,
+        recv: AnyArray | InPlace | None = None,
+        root: int = 0,
+        *,
+        stream: AnyStream | None = None,
     ) -> Request:
         """Starts a `scatter`."""
         send, recv, result = self._dealt(send, recv, root)
-        return Request(self._core.start("scatter", send, recv, "sum", root), result)
+        return Request(
+            self._core.start("scatter", send, recv, "sum", root, stream=handle_of(stream)), result
+        )
 
     def alltoall(
         self,
@@ -188,10 +235,19 @@ class Parts:
         self._core.play("alltoall", given(send), recv, "sum", 0, timeout)
         return recv
 
-    def ialltoall(self, send: AnyArray | InPlace, recv: AnyArray | None = None) -> Request:
+    def ialltoall(
+        self,
+        send: AnyArray | InPlace,
+        recv: AnyArray | None = None,
+        *,
+        stream: AnyStream | None = None,
+    ) -> Request:
         """Starts an `alltoall`."""
         recv = like(send, recv)
-        return Request(self._core.start("alltoall", given(send), recv, "sum", 0), recv)
+        return Request(
+            self._core.start("alltoall", given(send), recv, "sum", 0, stream=handle_of(stream)),
+            recv,
+        )
 
     # ---- arrays for results
 

@@ -28,6 +28,13 @@ def test_all_collectives_by_all_protocols(stretto, driver, ranks):
     assert done.stdout.count("all right") == ranks
 
 
+@pytest.mark.parametrize("ranks", [1, 2, 3])
+def test_calls_in_the_order_of_a_stream(stretto, driver, ranks):
+    done = stretto.job(ranks, "device_order", driver)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("all right") == ranks
+
+
 def test_what_is_refused(stretto, driver):
     done = stretto.job(1, "device_refused", driver)
     assert done.returncode == 0, done.stdout + done.stderr

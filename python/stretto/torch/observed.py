@@ -100,18 +100,27 @@ class Observer:
         )
 
     def start(
-        self, name: str, send: Any, recv: Any, op: Any, root: int, counts: Sequence[int] = ()
+        self,
+        name: str,
+        send: Any,
+        recv: Any,
+        op: Any,
+        root: int,
+        counts: Sequence[int] = (),
+        stream: int | None = None,
     ) -> Any:
         return self.begin(
             collective(name, send, recv, op, root, counts),
-            lambda: self._core.start(name, send, recv, op, root, counts),
+            lambda: self._core.start(name, send, recv, op, root, counts, stream),
         )
 
     def allreduce_batch(self, arrays: list[Any], op: Any, timeout: float | None = None) -> None:
         self.run(_batch(arrays, op), lambda: self._core.allreduce_batch(arrays, op, timeout))
 
-    def iallreduce_batch(self, arrays: list[Any], op: Any) -> Any:
-        return self.begin(_batch(arrays, op), lambda: self._core.iallreduce_batch(arrays, op))
+    def iallreduce_batch(self, arrays: list[Any], op: Any, stream: int | None = None) -> Any:
+        return self.begin(
+            _batch(arrays, op), lambda: self._core.iallreduce_batch(arrays, op, stream)
+        )
 
     def alltoallv(self, send: Any, send_counts: Any, at: Any, recv: Any, *rest: Any) -> Any:
         return self.begin(

@@ -199,6 +199,7 @@ class ByDlpack(Array):
     """As PyTorch and CuPy have them."""
 
     device, versions = 2, True
+    consumer = 1  # the stream that is to wait for this array's
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return self.device, 0
@@ -206,7 +207,7 @@ class ByDlpack(Array):
     def __dlpack__(self, *, stream: int | None = None, **options: object) -> object:
         if options and not self.versions:
             raise TypeError("no options are known")
-        assert stream == 1  # of the consumer; it waits for what this array's stream has to do
+        assert stream == self.consumer  # it waits for what this array's stream has to do
         event = self.driver.made("cuEventCreate", 2)
         self.driver.call("cuEventRecord", c_void_p(event), c_void_p(self.stream))
         self.driver.call("cuStreamWaitEvent", c_void_p(stream), c_void_p(event), 0)
