@@ -12,6 +12,7 @@
 #include "device/allreduce.hpp"
 #include "device/on_device.hpp"
 #include "device/simulated_cuda.hpp"
+#include "handles.hpp"
 #include "support/environment.hpp"
 #include "support/exact.hpp"
 #include "support/text.hpp"
@@ -84,8 +85,10 @@ TEST_CASE("a call that times out waits until the device leaves its buffers") {
         together.arrive_and_wait();
         std::thread release;
         if (stretto_rank(comm) == 0)
-            release = std::thread([&] {
-                std::this_thread::sleep_for(std::chrono::milliseconds(600));
+            release = std::thread([&, segment = comm->communicator.segment()] {
+                while (!segment->failed()) // on a busy machine this takes its time
+                    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+                std::this_thread::sleep_for(std::chrono::milliseconds(300));
                 held = false;
                 simulated_cuda::simulated_cuda_hold(false);
             });
