@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // How much a test runs: what fits into every build, or everything (`make test-full`).  A build with
-// sanitizers is several times as slow, and looks for something else than wrong answers: a sample of
-// what differs in kind will do there.
+// sanitizers is several times as slow and an emulated processor ten times, and both look for
+// something else than wrong answers of the algorithms: a sample of what differs in kind will do
+// there.
 #pragma once
 
 #include <cstdlib>
@@ -33,9 +34,18 @@ inline bool deferred() {
 #endif
 }
 
+// Whether instructions are those of another processor (make test-aarch64).
+inline bool emulated() {
+#if defined(STRETTO_TEST_EMULATED)
+    return true;
+#else
+    return false;
+#endif
+}
+
 // Whether this is the sample.
 inline bool sampled() {
-    return (sanitized() || deferred()) && !full_tier();
+    return (sanitized() || deferred() || emulated()) && !full_tier();
 }
 
 } // namespace test
