@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/lazy.hpp"
+#include "base/shared_library.hpp"
 #include "base/status.hpp"
 #include "transport/shm/fault_guard.hpp"
 
@@ -25,30 +26,19 @@ constexpr int kReadWriteOption = 2;
 constexpr int kPermitModeOption = 1; // the only type of permit: as the mode of a file
 constexpr std::uintptr_t kOwnerMask = 0600;
 
-template<class Function>
-void find(void *library, const char *name, Function &function) {
-    void *const found = dlsym(library, name);
-    if (found == nullptr)
-        throw Error(Status::system, std::string("libxpmem.so.0 has no function ") + name);
-    static_assert(sizeof(function) == sizeof(found));
-    std::memcpy(&function, &found, sizeof found);
-}
-
 // Stays loaded: attached memory may outlive any one communicator.
 Xpmem load() {
     void *const library = dlopen("libxpmem.so.0", RTLD_NOW | RTLD_LOCAL);
-    if (library == nullptr) {
-        const char *const why = dlerror();
-        throw Error(Status::system, std::string("cannot load libxpmem.so.0 (") +
-                                        (why == nullptr ? "no reason given" : why) + ")");
-    }
+    if (library == nullptr)
+        throw Error(Status::system, "cannot load libxpmem.so.0 (" + dl_reason() + ")");
+    const SharedLibrary from(library, "libxpmem.so.0");
     Xpmem functions;
-    find(library, "xpmem_make", functions.make);
-    find(library, "xpmem_remove", functions.remove);
-    find(library, "xpmem_get", functions.get);
-    find(library, "xpmem_release", functions.release);
-    find(library, "xpmem_attach", functions.attach);
-    find(library, "xpmem_detach", functions.detach);
+    from.find("xpmem_make", functions.make);
+    from.find("xpmem_remove", functions.remove);
+    from.find("xpmem_get", functions.get);
+    from.find("xpmem_release", functions.release);
+    from.find("xpmem_attach", functions.attach);
+    from.find("xpmem_detach", functions.detach);
     return functions;
 }
 

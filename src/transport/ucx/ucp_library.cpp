@@ -4,17 +4,18 @@
 #include <array>
 #include <atomic>
 #include <csignal>
-#include <cstring>
 #include <dlfcn.h>
 
 #include "base/lazy.hpp"
 #include "base/process.hpp"
+#include "base/shared_library.hpp"
 #include "base/status.hpp"
 
 namespace stretto::transport::ucp {
 
 namespace {
 
+constexpr const char *kName = "libucp.so.0";
 constexpr const char *kRemedy = "; install UCX 1.12 or later: Debian's libucx0, or PyPI's "
                                 "libucx-cu12, which a program has to load by itself";
 
@@ -39,56 +40,42 @@ private:
 };
 
 void *open_library() {
-    constexpr const char *name = "libucp.so.0";
-    if (void *const shared = dlopen(name, RTLD_NOW | RTLD_NOLOAD))
+    if (void *const shared = dlopen(kName, RTLD_NOW | RTLD_NOLOAD))
         return shared;
     const KeptHandlers kept;
-    if (void *const own = dlopen(name, RTLD_NOW | RTLD_LOCAL))
+    if (void *const own = dlopen(kName, RTLD_NOW | RTLD_LOCAL))
         return own;
-    const char *const why = dlerror();
-    throw Error(stretto::Status::system, std::string("cannot load UCX (") +
-                                             (why == nullptr ? "no reason given" : why) + ")" +
-                                             kRemedy);
-}
-
-template<class Function>
-void find(void *from, const char *name, Function &function) {
-    void *const found = dlsym(from, name);
-    if (found == nullptr)
-        throw Error(stretto::Status::system,
-                    std::string("libucp.so.0 has no function ") + name + kRemedy);
-    static_assert(sizeof(function) == sizeof(found));
-    std::memcpy(&function, &found, sizeof found);
+    throw Error(stretto::Status::system, "cannot load UCX (" + dl_reason() + ")" + kRemedy);
 }
 
 Library load() {
-    void *const from = open_library();
+    const SharedLibrary from(open_library(), kName, kRemedy);
     Library all;
-    find(from, "ucp_get_version_string", all.version);
-    find(from, "ucs_status_string", all.status_string);
-    find(from, "ucp_lib_query", all.query);
-    find(from, "ucp_config_read", all.config_read);
-    find(from, "ucp_config_modify", all.config_modify);
-    find(from, "ucp_config_print", all.config_print);
-    find(from, "ucp_config_release", all.config_release);
-    find(from, "ucp_init_version", all.init);
-    find(from, "ucp_cleanup", all.cleanup);
-    find(from, "ucp_worker_create", all.worker_create);
-    find(from, "ucp_worker_destroy", all.worker_destroy);
-    find(from, "ucp_worker_query", all.worker_query);
-    find(from, "ucp_worker_release_address", all.release_address);
-    find(from, "ucp_worker_progress", all.worker_progress);
-    find(from, "ucp_worker_get_efd", all.worker_get_efd);
-    find(from, "ucp_worker_arm", all.worker_arm);
-    find(from, "ucp_worker_set_am_recv_handler", all.set_handler);
-    find(from, "ucp_ep_create", all.connect);
-    find(from, "ucp_ep_close_nbx", all.close);
-    find(from, "ucp_ep_flush_nbx", all.flush);
-    find(from, "ucp_am_send_nbx", all.send);
-    find(from, "ucp_am_recv_data_nbx", all.receive);
-    find(from, "ucp_am_data_release", all.release);
-    find(from, "ucp_request_check_status", all.request_status);
-    find(from, "ucp_request_free", all.request_free);
+    from.find("ucp_get_version_string", all.version);
+    from.find("ucs_status_string", all.status_string);
+    from.find("ucp_lib_query", all.query);
+    from.find("ucp_config_read", all.config_read);
+    from.find("ucp_config_modify", all.config_modify);
+    from.find("ucp_config_print", all.config_print);
+    from.find("ucp_config_release", all.config_release);
+    from.find("ucp_init_version", all.init);
+    from.find("ucp_cleanup", all.cleanup);
+    from.find("ucp_worker_create", all.worker_create);
+    from.find("ucp_worker_destroy", all.worker_destroy);
+    from.find("ucp_worker_query", all.worker_query);
+    from.find("ucp_worker_release_address", all.release_address);
+    from.find("ucp_worker_progress", all.worker_progress);
+    from.find("ucp_worker_get_efd", all.worker_get_efd);
+    from.find("ucp_worker_arm", all.worker_arm);
+    from.find("ucp_worker_set_am_recv_handler", all.set_handler);
+    from.find("ucp_ep_create", all.connect);
+    from.find("ucp_ep_close_nbx", all.close);
+    from.find("ucp_ep_flush_nbx", all.flush);
+    from.find("ucp_am_send_nbx", all.send);
+    from.find("ucp_am_recv_data_nbx", all.receive);
+    from.find("ucp_am_data_release", all.release);
+    from.find("ucp_request_check_status", all.request_status);
+    from.find("ucp_request_free", all.request_free);
     LibraryAttributes attributes{.set = LibraryAttributes::kMaxThreadLevelFlag};
     all.check(all.query(&attributes), "say what it can do");
     if (attributes.max_thread_level < multi)
