@@ -109,12 +109,8 @@ std::shared_ptr<const UcxGreeting> UcxMeeting::greet(int to, std::uint64_t epoch
         }
     }
     greetings_.push_back(greeting);
-    ucp::RequestParameters parameters;
-    parameters.set = ucp::RequestParameters::kCallbackFlag | ucp::RequestParameters::kUserDataFlag |
-                     ucp::RequestParameters::kFlagsFlag | ucp::RequestParameters::kMemoryTypeFlag;
-    parameters.flags = ucp::RequestParameters::kEagerFlag;
-    parameters.sent = &on_sent;
-    parameters.user_data = greeting.get();
+    const auto parameters = ucp::RequestParameters::calling(&on_sent, greeting.get(),
+                                                            ucp::RequestParameters::kEagerFlag);
     const ucp::Request request = library_.send(peer.endpoint, kGreetingId, greeting->header_.data(),
                                                greeting->header_.size(), greeting->bytes_.data(),
                                                greeting->bytes_.size(), &parameters);

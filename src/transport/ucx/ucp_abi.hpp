@@ -115,6 +115,17 @@ struct RequestParameters {
     void *user_data = nullptr;
     void *reply_buffer = nullptr;
     MemoryType memory_type = host;
+
+    // Of an operation on this host's memory (not a device's) whose end calls `sent`, unless it ends
+    // at once.
+    static RequestParameters calling(Sent sent, void *user_data, std::uint32_t flags = 0) {
+        RequestParameters all;
+        all.set = kCallbackFlag | kUserDataFlag | kFlagsFlag | kMemoryTypeFlag;
+        all.flags = flags;
+        all.sent = sent;
+        all.user_data = user_data;
+        return all;
+    }
 };
 
 struct MessageParameters { // of one that has come

@@ -113,14 +113,10 @@ void UcxLinks::send(Link &peer, const WireMessage &packet, const std::byte *payl
                       packet.kind,
                       packet.flags,
                       0};
-    ucp::RequestParameters parameters;
-    parameters.set = ucp::RequestParameters::kCallbackFlag | ucp::RequestParameters::kUserDataFlag |
-                     ucp::RequestParameters::kFlagsFlag | ucp::RequestParameters::kMemoryTypeFlag;
     // Packets that keep their order come whole: none of them waits while the payload of another is
     // fetched.
-    parameters.flags = ordered ? ucp::RequestParameters::kEagerFlag : 0;
-    parameters.sent = &on_sent;
-    parameters.user_data = &sending;
+    const auto parameters = ucp::RequestParameters::calling(
+        &on_sent, &sending, ordered ? ucp::RequestParameters::kEagerFlag : 0);
     const ucp::Request request =
         library_.send(peer.endpoint, kPacketId, &sending.header, sizeof(sending.header), payload,
                       packet.length, &parameters);
@@ -147,11 +143,7 @@ void UcxLinks::flush() {
     for (Link &each : links_) {
         if (each.endpoint == nullptr || !each.unflushed || each.flushing)
             continue;
-        ucp::RequestParameters parameters;
-        parameters.set =
-            ucp::RequestParameters::kCallbackFlag | ucp::RequestParameters::kUserDataFlag;
-        parameters.sent = &on_flushed;
-        parameters.user_data = &each;
+        const auto parameters = ucp::RequestParameters::calling(&on_flushed, &each);
         each.unflushed = false;
         const ucp::Request request = library_.flush(each.endpoint, &parameters);
         each.flushing = request != nullptr && !ucp::is_error(request);
