@@ -36,7 +36,7 @@ public:
             const int rank = (me + step) % size;
             if (group_.placement.here(rank))
                 continue;
-            others_.push_back({rank, {}, {}, 0});
+            others_.push_back({rank, {}, {}, {}, 0, 0});
             tokens[static_cast<std::size_t>(rank)] = {
                 transport::link_token(key, group_.epoch, me, rank),
                 transport::link_token(key, group_.epoch, rank, me)};
@@ -57,8 +57,11 @@ public:
             if (links_->connected(each.rank)) // it knows this rank, too
                 continue;
             if (auto introduction = meeting_->heard(in_job(each.rank), group_.epoch, each.worker)) {
+                each.place = std::move(introduction->place);
                 each.worker = std::move(introduction->worker);
-                links_->meet(each.rank, std::move(introduction->place), each.worker);
+                say_hello(each);
+            } else if (!links_->failure(each.rank).empty() && now_ns() >= each.hello_again_at) {
+                say_hello(each);
             }
             if (!is_on_its_way(each) && now_ns() >= each.again_at &&
                 on_their_way < group_.at_once) {
@@ -106,17 +109,23 @@ public:
     }
 
 private:
-    // A greeting may be lost with a connection that breaks.
+    // A greeting or a hello may be lost with a connection that breaks.
     static constexpr std::uint64_t kAgainAfterNs = 200'000'000;
 
     struct Other { // a rank of another host
         int rank;
+        std::string place;
         std::vector<std::byte> worker; // its address, once it is known
         std::shared_ptr<const UcxGreeting> greeting;
-        std::uint64_t again_at; // unless it is heard
+        std::uint64_t again_at;       // unless it is heard
+        std::uint64_t hello_again_at; // if the link has broken
     };
 
     int in_job(int rank) const { return group_.in_job[static_cast<std::size_t>(rank)]; }
+    void say_hello(Other &other) {
+        links_->meet(other.rank, other.place, other.worker);
+        other.hello_again_at = now_ns() + kAgainAfterNs;
+    }
     static bool is_on_its_way(const Other &other) {
         return other.greeting != nullptr && other.greeting->state() == State::on_its_way;
     }

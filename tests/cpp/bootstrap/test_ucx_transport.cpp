@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How ranks connect over UCX, over its TCP: ranks of this process.  Needs libucp.so.0.
+#include "doctest.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "bootstrap/network/ucx_transport.hpp"
+#include "support/environment.hpp"
+#include "transport/shm/placement.hpp"
+#include "transport/ucx/ucx_message.hpp"
+
+using namespace stretto;
+using bootstrap::UcxTransport;
+namespace ucp = transport::ucp;
+
+namespace {
+
+const test::With over_tcp("UCX_TLS", "tcp"), quiet("UCX_LOG_LEVEL", "fatal"); // before it is loaded
+
+// Of the first rank: its hellos fail as often as this says.
+int failures = 0;
+
+ucp::Request send_or_fail(ucp::Endpoint *endpoint, unsigned id, const void *header,
+                          std::size_t header_length, const void *data, std::size_t length,
+                          const ucp::RequestParameters *parameters) {
+    transport::UcxMessage message;
+    if (header_length == sizeof(message)) {
+        std::memcpy(&message, header, sizeof(message));
+        if (message.kind == transport::kHelloKind && message.sender == 0 && failures > 0) {
+            --failures;
+            constexpr std::intptr_t kConnectionReset = -25;
+            return reinterpret_cast<ucp::Request>(kConnectionReset);
+        }
+    }
+    return ucp::library().send(endpoint, id, header, header_length, data, length, parameters);
+}
+
+const ucp::Library &failing_library() {
+    static const ucp::Library failing = [] {
+        ucp::Library library = ucp::library();
+        library.send = &send_or_fail;
+        return library;
+    }();
+    return failing;
+}
+
+// The ranks of a job, each on a host of its own.
+struct Job {
+    std::vector<std::unique_ptr<UcxTransport>> transports;
+    std::vector<std::unique_ptr<transport::Connecting>> ranks;
+
+    explicit Job(int size = 2) {
+        std::vector<std::vector<std::byte>> addresses;
+        std::vector<int> all;
+        std::vector<std::int32_t> hosts;
+        for (int rank = 0; rank < size; ++rank) {
+            transport::Opening opening;
+            opening.rank = rank;
+            opening.size = size;
+            opening.network.fake_hosts = "a,b,c,d";
+            transports.push_back(std::make_unique<UcxTransport>(failing_library(), opening));
+            addresses.push_back(transports.back()->address());
+            all.push_back(rank);
+            hosts.push_back(rank);
+        }
+        for (int rank = 0; rank < size; ++rank) {
+            const auto index = static_cast<std::size_t>(rank);
+            transports[index]->meet(addresses, 1);
+            transport::Group group;
+            group.rank = rank;
+            group.in_job = all;
+            group.placement = transport::Placement(hosts, rank);
+            group.epoch = 5;
+            ranks.push_back(transports[index]->connect(group));
+        }
+    }
+    bool complete() const {
+        return std::ranges::all_of(ranks, [](const auto &each) { return each->complete(); });
+    }
+};
+
+bool soon(const std::function<bool()> &body) {
+    constexpr std::uint64_t kLimitNs = 30'000'000'000;
+    for (const std::uint64_t start = now_ns(); now_ns() - start < kLimitNs;)
+        if (body())
+            return true;
+    return false;
+}
+
+} // namespace
+
+TEST_CASE("ranks connect over UCX") {
+    Job job;
+    CHECK(soon([&] {
+        for (const auto &each : job.ranks)
+            each->progress();
+        return job.complete();
+    }));
+}
+
+TEST_CASE("a rank whose hello fails says hello again") {
+    failures = 2;
+    Job job;
+    const std::uint64_t start = now_ns();
+    CHECK(soon([&] {
+        for (const auto &each : job.ranks)
+            each->progress();
+        return job.complete();
+    }));
+    CHECK(failures == 0);
+    constexpr std::uint64_t kPauseNs = 200'000'000; // between two tries
+    CHECK(now_ns() - start >= 2 * kPauseNs);
+}
