@@ -199,3 +199,26 @@ TEST_CASE("a process may end while threads of a communicator run") {
               return 1;
           }) == std::vector<int>{0, 0, 0});
 }
+
+// Threads of the library play these calls while handlers of exit() and destructors of libraries
+// run.  Not over UCX: 1.13 may abort a process over its TCP if a peer ends meanwhile (docs/ucx.md).
+TEST_CASE("a process may end while calls are under way") {
+    constexpr int rounds = 8;
+    constexpr std::size_t calls = 100, count = 1 << 12;
+    for (int round = 0; round < rounds; ++round) {
+        CAPTURE(round);
+        const std::vector<int> codes = test::on_processes(3, [&](stretto_comm comm) {
+            for (std::size_t i = 0; i < calls; ++i) {
+                auto *const values = new std::int64_t[count](); // stays to the end
+                stretto_request request = nullptr; // an error, if another rank has gone
+                (void)stretto_iallreduce(comm, STRETTO_IN_PLACE, values, count, STRETTO_INT64,
+                                         STRETTO_SUM, &request);
+            }
+            std::this_thread::sleep_for(std::chrono::milliseconds(round));
+            std::exit(0); // without finalize
+            return 1;
+        });
+        for (const int code : codes)
+            CHECK(code == 0);
+    }
+}
