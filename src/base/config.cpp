@@ -85,6 +85,7 @@ constexpr std::array kFields{
     field(Setting::sockets, [](Config &c) -> auto & { return c.network.sockets; }),
     field(Setting::congestion, [](Config &c) -> auto & { return c.network.congestion; }),
     field(Setting::delay, [](Config &c) -> auto & { return c.network.delay_ns; }),
+    field(Setting::pinned_bytes, [](Config &c) -> auto & { return c.network.pinned_bytes; }),
     field(Setting::tuning_file, [](Config &c) -> auto & { return c.tuning.file; }),
 };
 

@@ -67,7 +67,8 @@ struct Config {
         std::string transport = {}; // "auto", or the name of one
         std::uint32_t sockets = 0;  // at least 1
         std::string congestion = {};
-        std::uint64_t delay_ns = 0; // 0: no delay
+        std::uint64_t delay_ns = 0;                     // 0: no delay
+        std::optional<std::uint64_t> pinned_bytes = {}; // nothing: as there are devices
     };
     // Of the process: the values of its first job.
     struct Kernels {

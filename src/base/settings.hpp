@@ -52,6 +52,7 @@ enum class Setting {
     sockets,
     congestion,
     delay,
+    pinned_bytes,
     tuning_file,
     secret_file,
     secret,

@@ -95,16 +95,14 @@ inline constexpr std::array kSettings{
                 .variable = "STRETTO_SLICE_BYTES",
                 .kind = SettingKind::bytes,
                 .fallback = "",
-                .meaning = "the size of the slices in which blocks travel; by default by "
-                           "the size of the vector",
+                .meaning = "the size of the slices of blocks; by default by that of the vector",
                 .most = kMostBytes},
     SettingInfo{.setting = Setting::plan_bytes,
                 .variable = "STRETTO_PLAN_BYTES",
                 .kind = SettingKind::bytes,
                 .fallback = "64M",
-                .meaning = "memory for plans of calls that may be repeated; when it is "
-                           "full, all plans are dropped, and made again when they are "
-                           "needed",
+                .meaning = "memory for plans of calls that may be repeated; when it is full, all "
+                           "plans are dropped, and made again when they are needed",
                 .most = kMostBytes},
     SettingInfo{.setting = Setting::heap_bytes,
                 .variable = "STRETTO_HEAP_BYTES",
@@ -118,8 +116,7 @@ inline constexpr std::array kSettings{
                 .variable = "STRETTO_ISA",
                 .kind = SettingKind::choice,
                 .fallback = "",
-                .meaning = "limits the instruction set of the kernels; by default the widest that "
-                           "the processor has",
+                .meaning = "limits the kernels' instruction set; by default the widest there is",
                 .words = "baseline avx2 avx512"},
     SettingInfo{.setting = Setting::rep_movsb,
                 .variable = "STRETTO_REP_MOVSB",
@@ -149,7 +146,7 @@ inline constexpr std::array kSettings{
                 .fallback = "1",
                 .meaning = "whether the library warns on standard error: of a STRETTO_ variable "
                            "that does not exist, of a connection that was refused, of XPMEM "
-                           "that does not work"},
+                           "that does not work, of memory that cannot be pinned"},
     SettingInfo{.setting = Setting::autotune,
                 .variable = "STRETTO_AUTOTUNE",
                 .kind = SettingKind::boolean,
@@ -174,18 +171,17 @@ inline constexpr std::array kSettings{
                 .variable = "STRETTO_MATCHING_CALLS",
                 .kind = SettingKind::count,
                 .fallback = "64",
-                .meaning = "with STRETTO_MATCHING=auto, the number of searches of a queue after "
-                           "which, at the latest, it is considered whether another way of "
-                           "searching is faster",
+                .meaning = "with STRETTO_MATCHING=auto, after how many searches of a queue, at the "
+                           "latest, it is considered whether another way is faster",
                 .least = 1,
                 .most = 1'000'000'000},
     SettingInfo{.setting = Setting::matching_attempts,
                 .variable = "STRETTO_MATCHING_ATTEMPTS",
                 .kind = SettingKind::count,
                 .fallback = "8",
-                .meaning = "with STRETTO_MATCHING=auto, the number of messages or receives that a "
-                           "search of a list looks at, in the mean, from which on another way is "
-                           "considered",
+                .meaning =
+                    "with STRETTO_MATCHING=auto, how many messages or receives a search of a "
+                    "list looks at, in the mean, before another way is considered",
                 .most = 1'000'000'000},
     SettingInfo{.setting = Setting::log,
                 .variable = "STRETTO_LOG",
@@ -235,18 +231,16 @@ inline constexpr std::array kSettings{
                 .variable = "STRETTO_ADDR",
                 .kind = SettingKind::text,
                 .fallback = "",
-                .meaning =
-                    "the bootstrap address of a job on several hosts: an address of rank 0's host "
-                    "and a port that is free there, as node7:29400; by default that "
-                    "of torchrun, or none: all ranks are on one host"},
+                .meaning = "the bootstrap address of a job on several hosts: an address of rank "
+                           "0's host and a port that is free there, as node7:29400; by default "
+                           "that of torchrun, or none: all ranks are on one host"},
     SettingInfo{.setting = Setting::iface,
                 .variable = "STRETTO_IFACE",
                 .kind = SettingKind::text,
                 .fallback = "",
-                .meaning =
-                    "network interfaces to use: beginnings of names, as eth0,ib; whole names "
-                    "after =, as =eth0; all but these after ^, as ^docker,lo; by default "
-                    "the one that leads to the peer"},
+                .meaning = "network interfaces to use: beginnings of names, as eth0,ib; whole "
+                           "names after =, as =eth0; all but these after ^, as ^docker,lo; by "
+                           "default the one that leads to the peer"},
     SettingInfo{
         .setting = Setting::fake_hosts,
         .variable = "STRETTO_FAKE_HOSTS",
@@ -289,10 +283,16 @@ inline constexpr std::array kSettings{
                 .variable = "STRETTO_DELAY",
                 .kind = SettingKind::duration,
                 .fallback = "0",
-                .meaning = "a delay for everything that is sent to another host: for "
-                           "experiments",
+                .meaning = "a delay for everything that is sent to another host: for experiments",
                 .most = kLongestNs,
                 .unit = "us"},
+    SettingInfo{.setting = Setting::pinned_bytes,
+                .variable = "STRETTO_PINNED_BYTES",
+                .kind = SettingKind::bytes,
+                .fallback = "",
+                .meaning = "how much memory of a rank is pinned at most, into which other hosts "
+                           "write over UCX (docs/ucx.md); by default 64M, if devices do so",
+                .most = kMostBytes},
     SettingInfo{.setting = Setting::tuning_file,
                 .variable = "STRETTO_TUNING_FILE",
                 .kind = SettingKind::text,

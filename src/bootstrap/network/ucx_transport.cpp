@@ -8,8 +8,10 @@
 #include "base/clock.hpp"
 #include "base/lazy.hpp"
 #include "base/status.hpp"
+#include "base/warning.hpp"
 #include "bootstrap/network/mesh.hpp"
 #include "net/sockets.hpp"
+#include "transport/remote/put_window.hpp"
 #include "transport/ucx/rdma_devices.hpp"
 #include "transport/ucx/ucx_links.hpp"
 
@@ -25,9 +27,11 @@ class UcxConnecting final : public transport::Connecting {
 public:
     UcxConnecting(std::shared_ptr<UcxMeeting> meeting,
                   std::shared_ptr<const ucp::OwnedContext> context, const net::Key &key,
-                  std::string place, transport::Group group)
-        : meeting_(std::move(meeting)), group_(std::move(group)) {
-        auto worker = std::make_unique<ucp::OwnedWorker>(std::move(context));
+                  std::string place, transport::Group group,
+                  std::optional<std::uint64_t> pinned_bytes)
+        : meeting_(std::move(meeting)), context_(std::move(context)), group_(std::move(group)),
+          pinned_bytes_(pinned_bytes) {
+        auto worker = std::make_unique<ucp::OwnedWorker>(context_);
         own_ = {std::move(place), worker->address()};
         const int size = static_cast<int>(group_.in_job.size()), me = group_.rank;
         std::vector<std::optional<transport::UcxLinks::Tokens>> tokens(group_.in_job.size());
@@ -102,9 +106,10 @@ public:
                "UCX_NET_DEVICES chooses among them)?  STRETTO_TRANSPORT=tcp does without UCX";
     }
     std::unique_ptr<transport::Links> links(transport::EventSet &events,
-                                            transport::Segment &) override {
+                                            transport::Segment &segment) override {
         meeting_->forget(group_.epoch);
         links_->join(events);
+        offer_windows(segment);
         return std::move(links_);
     }
 
@@ -126,6 +131,41 @@ private:
         links_->meet(other.rank, other.place, other.worker);
         other.hello_again_at = now_ns() + kAgainAfterNs;
     }
+    // Lets the others write into the mirror of their rings, the nearest ranks first, as far as
+    // memory may be pinned: in most algorithms those are the ones that send.  Where UCX emulates
+    // puts, messages are as good, and safer: UCX 1.13 aborts a process if a peer dies meanwhile.
+    void offer_windows(transport::Segment &segment) {
+        constexpr std::uint64_t kPinnedBytes = 64 << 20; // by default
+        const std::uint64_t most = pinned_bytes_.value_or(kPinnedBytes);
+        if (pinned_bytes_)
+            links_->put_anyhow();
+        const int size = segment.ranks();
+        const auto distance = [&](const Other &other) {
+            const int after = (other.rank - group_.rank + size) % size;
+            return std::min(after, size - after);
+        };
+        std::vector<Other *> nearest;
+        for (Other &each : others_)
+            nearest.push_back(&each);
+        std::ranges::stable_sort(nearest, {}, [&](const Other *each) { return distance(*each); });
+        std::string why;
+        for (const Other *each : nearest) {
+            const bool room = why.empty() && (pinned_bytes_ || links_->device_puts(each->rank)) &&
+                              context_->registered_bytes() + 2 * segment.ring_bytes() <= most;
+            try {
+                links_->offer(each->rank,
+                              room ? segment.open_window(each->rank) : transport::PutWindow());
+            } catch (const Error &error) {
+                why = error.what();
+                links_->offer(each->rank, {}); // again, if it was not sent
+            }
+        }
+        if (!why.empty())
+            warn("rank " + std::to_string(group_.in_job[static_cast<std::size_t>(group_.rank)]) +
+                 " takes long payloads by messages instead of puts into its memory: " + why +
+                 " (the limit of locked memory, ulimit -l, may be too low; STRETTO_PINNED_BYTES=0 "
+                 "does without puts)");
+    }
     static bool is_on_its_way(const Other &other) {
         return other.greeting != nullptr && other.greeting->state() == State::on_its_way;
     }
@@ -138,7 +178,9 @@ private:
     }
 
     const std::shared_ptr<UcxMeeting> meeting_;
+    const std::shared_ptr<const ucp::OwnedContext> context_;
     const transport::Group group_;
+    const std::optional<std::uint64_t> pinned_bytes_;
     UcxIntroduction own_;
     std::vector<Other> others_;
     std::unique_ptr<transport::UcxLinks> links_;
@@ -166,7 +208,7 @@ std::string place_of(const transport::Opening &opening) {
 } // namespace
 
 UcxTransport::UcxTransport(const ucp::Library &library, const transport::Opening &opening)
-    : key_(opening.key), place_(place_of(opening)),
+    : key_(opening.key), place_(place_of(opening)), pinned_bytes_(opening.network.pinned_bytes),
       context_(std::make_shared<const ucp::OwnedContext>(library,
                                                          static_cast<std::size_t>(opening.size))),
       meeting_(std::make_shared<UcxMeeting>(context_, key_, opening.rank)) {
@@ -182,7 +224,7 @@ void UcxTransport::meet(std::vector<std::vector<std::byte>> addresses, int) {
 }
 
 std::unique_ptr<transport::Connecting> UcxTransport::connect(const transport::Group &group) {
-    return std::make_unique<UcxConnecting>(meeting_, context_, key_, place_, group);
+    return std::make_unique<UcxConnecting>(meeting_, context_, key_, place_, group, pinned_bytes_);
 }
 
 std::string UcxFactory::missing(const transport::Opening &opening) const {

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,7 +27,8 @@ public:
 
 private:
     const net::Key key_;
-    const std::string place_; // of this host, for the others
+    const std::string place_;                         // of this host, for the others
+    const std::optional<std::uint64_t> pinned_bytes_; // STRETTO_PINNED_BYTES
     const std::shared_ptr<const transport::ucp::OwnedContext> context_;
     const std::shared_ptr<UcxMeeting> meeting_;
 };
@@ -37,7 +39,7 @@ private:
 class UcxFactory final : public transport::TransportFactory {
 public:
     std::string_view name() const override { return "ucx"; }
-    std::uint16_t version() const override { return 1; }
+    std::uint16_t version() const override { return 2; } // 2: with offers
     std::string missing(const transport::Opening &opening) const override;
     std::unique_ptr<transport::RemoteTransport>
     open(const transport::Opening &opening) const override;

@@ -31,6 +31,9 @@ struct WireMessage {
     };
     static constexpr std::uint8_t kBulk = 1; // a cell whose payload is in the bulk ring
     static constexpr std::uint8_t kMore = 1; // mail: a frame of it ends in the next packet
+    // A cell whose payload does not follow: the sender has written it into this rank's memory
+    // (put_window.hpp).
+    static constexpr std::uint8_t kPlaced = 2;
 
     std::uint8_t kind = cell;
     std::uint8_t flags = 0;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "transport/remote/linked_peers.hpp"
+#include "transport/remote/put_window.hpp"
 
 namespace stretto::transport {
 
@@ -103,9 +104,15 @@ void LinkedPeers::take_cell(int from, const WireMessage &packet) {
     if (packet.length == 0) // no place was requested for this payload
         segment_.open_mirror(from, packet.position & mask, kCellHeaderBytes);
     auto &cell = *reinterpret_cast<Cell *>(segment_.cells(from) + (packet.position & mask));
-    const std::byte *const payload = payloads_[static_cast<std::size_t>(from)].at(packet.position);
-    cell.where = payload != nullptr ? Location{Location::In::bulk, payload - segment_.bulk(from)}
-                                    : Location{Location::In::cell};
+    if (is_placed(packet)) {
+        cell.where = location_in_window(packet, segment_.ring_bytes());
+    } else {
+        const std::byte *const payload =
+            payloads_[static_cast<std::size_t>(from)].at(packet.position);
+        cell.where = payload != nullptr
+                         ? Location{Location::In::bulk, payload - segment_.bulk(from)}
+                         : Location{Location::In::cell};
+    }
     publish(cell, packet.flag);
     peer(from).come = packet.position + 1;
 }

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/kernel_files.hpp"
+#include "transport/remote/put_window.hpp"
 #include "transport/remote/remote_peers.hpp"
 #include "transport/wait/doorbell.hpp"
 #include "transport/wait/naps.hpp"
@@ -114,6 +115,14 @@ void Segment::open_mirror(int rank, std::size_t first, std::size_t bytes) {
     if (!mirror_->open(static_cast<std::size_t>(placement_.place(rank)), first, bytes))
         throw Error(Status::memory, "no memory for data from " + names_.of(rank) +
                                         "; free memory, or lower STRETTO_RING_BYTES");
+}
+
+// The second view of the cells and the first of the bulk ring are neighbours (rings.hpp).
+PutWindow Segment::open_window(int rank) {
+    if (!mirror_->open_whole(static_cast<std::size_t>(placement_.place(rank))))
+        throw Error(Status::memory, "no memory for what " + names_.of(rank) +
+                                        " writes; free memory, or lower STRETTO_RING_BYTES");
+    return {cells(rank) + ring_bytes_, ring_bytes_};
 }
 
 void Segment::populate(int rank) {

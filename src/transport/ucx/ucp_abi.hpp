@@ -40,6 +40,8 @@ struct Config;
 struct Context;
 struct Worker;
 struct Endpoint;
+struct Memory;    // that is registered
+struct RemoteKey; // of a peer's memory
 
 enum ThreadMode : int { single = 0, serialized = 1, multi = 2 };
 enum MemoryType : int { host = 0 };
@@ -53,7 +55,8 @@ struct LibraryAttributes {
 struct Parameters {
     static constexpr std::uint64_t kFeaturesFlag = 1 << 0, kWorkersSharedFlag = 1 << 5,
                                    kEndpointsFlag = 1 << 6;
-    static constexpr std::uint64_t kWakeupFlag = 1 << 4, kMessagesFlag = 1 << 6; // features
+    static constexpr std::uint64_t kPutsFlag = 1 << 1, kWakeupFlag = 1 << 4,
+                                   kMessagesFlag = 1 << 6; // features
     std::uint64_t set = 0, features = 0;
     std::size_t request_size = 0;
     void (*request_init)(void *) = nullptr;
@@ -82,6 +85,16 @@ struct WorkerAttributes {
     std::size_t max_header = 0;
     char name[32] = {};
     std::size_t max_debug_string = 0;
+};
+
+struct MemoryParameters {
+    static constexpr std::uint64_t kAddressFlag = 1 << 0, kLengthFlag = 1 << 1,
+                                   kMemoryTypeFlag = 1 << 4;
+    std::uint64_t set = 0;
+    void *address = nullptr;
+    std::size_t length = 0;
+    unsigned flags = 0, access = 0;
+    MemoryType memory_type = host;
 };
 
 struct EndpointParameters {

@@ -74,6 +74,14 @@ Library load() {
     from.find("ucp_am_send_nbx", all.send);
     from.find("ucp_am_recv_data_nbx", all.receive);
     from.find("ucp_am_data_release", all.release);
+    from.find("ucp_mem_map", all.memory_map);
+    from.find("ucp_mem_unmap", all.memory_unmap);
+    from.find("ucp_rkey_pack", all.key_pack);
+    from.find("ucp_rkey_buffer_release", all.key_release);
+    from.find("ucp_ep_rkey_unpack", all.key_unpack);
+    from.find("ucp_rkey_destroy", all.key_destroy);
+    from.find("ucp_put_nbx", all.put);
+    from.find("ucp_ep_print_info", all.endpoint_print);
     from.find("ucp_request_check_status", all.request_status);
     from.find("ucp_request_free", all.request_free);
     LibraryAttributes attributes{.set = LibraryAttributes::kMaxThreadLevelFlag};

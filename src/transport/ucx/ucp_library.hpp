@@ -41,6 +41,16 @@ struct Library {
     Request (*receive)(Worker *worker, void *message, void *data, std::size_t length,
                        const RequestParameters *parameters) = nullptr;
     void (*release)(Worker *worker, void *message) = nullptr;
+    Status (*memory_map)(Context *context, const MemoryParameters *parameters,
+                         Memory **memory) = nullptr;
+    Status (*memory_unmap)(Context *context, Memory *memory) = nullptr;
+    Status (*key_pack)(Context *context, Memory *memory, void **key, std::size_t *length) = nullptr;
+    void (*key_release)(void *key) = nullptr;
+    Status (*key_unpack)(Endpoint *endpoint, const void *packed, RemoteKey **key) = nullptr;
+    void (*key_destroy)(RemoteKey *key) = nullptr;
+    Request (*put)(Endpoint *endpoint, const void *data, std::size_t length, std::uint64_t remote,
+                   RemoteKey *key, const RequestParameters *parameters) = nullptr;
+    void (*endpoint_print)(Endpoint *endpoint, std::FILE *to) = nullptr;
     Status (*request_status)(Request request) = nullptr;
     void (*request_free)(Request request) = nullptr;
 

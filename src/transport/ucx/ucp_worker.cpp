@@ -14,6 +14,21 @@ namespace stretto::transport::ucp {
 
 namespace {
 
+// What a function of UCX prints.
+template<class Print>
+std::string printed(Print &&print) {
+    char *text = nullptr;
+    std::size_t length = 0;
+    std::FILE *const stream = open_memstream(&text, &length);
+    if (stream == nullptr)
+        throw_errno("cannot read what UCX prints");
+    print(stream);
+    (void)std::fclose(stream);
+    std::string copy(text, length);
+    std::free(text);
+    return copy;
+}
+
 // As read from the environment and from UCX's configuration file.
 class Settings {
 public:
@@ -32,16 +47,8 @@ public:
     // What UCX prints of them: one line each, as in its configuration file.
     std::string text() const {
         constexpr int kValuesOption = 1;
-        char *text = nullptr;
-        std::size_t length = 0;
-        std::FILE *const stream = open_memstream(&text, &length);
-        if (stream == nullptr)
-            throw_errno("cannot read the settings of UCX");
-        library_.config_print(config_, stream, nullptr, kValuesOption);
-        (void)std::fclose(stream);
-        std::string copy(text, length);
-        std::free(text);
-        return copy;
+        return printed(
+            [&](std::FILE *to) { library_.config_print(config_, to, nullptr, kValuesOption); });
     }
 
 private:
@@ -63,6 +70,11 @@ bool names_tcp(std::string_view transports) {
     return list.find(",tcp,") != std::string::npos || list.find(",\\tcp,") != std::string::npos;
 }
 
+// Of a lane for long puts: "lane[1]:  5:rc_mlx5/mlx5_0:1.0 md[3] -> ... rma_bw#0".
+bool names_device_puts(std::string_view printed) {
+    return printed.find(" rma_bw#") != std::string_view::npos;
+}
+
 std::string without_unnamed_tcp(std::string_view transports) {
     const std::string list(transports);
     if (list.starts_with('^'))
@@ -76,7 +88,8 @@ OwnedContext::OwnedContext(const Library &library, std::size_t endpoints) : libr
     Parameters parameters;
     parameters.set =
         Parameters::kFeaturesFlag | Parameters::kWorkersSharedFlag | Parameters::kEndpointsFlag;
-    parameters.features = Parameters::kWakeupFlag | Parameters::kMessagesFlag;
+    parameters.features =
+        Parameters::kPutsFlag | Parameters::kWakeupFlag | Parameters::kMessagesFlag;
     parameters.workers_shared = 1; // communicators are used by any threads
     parameters.endpoints = endpoints;
     library_.check(
@@ -103,16 +116,19 @@ OwnedWorker::OwnedWorker(std::shared_ptr<const OwnedContext> context)
 }
 
 // The peers may be dead or stopped, so the end of endpoints is not awaited for long: a worker that
-// is destroyed takes the rest with it.
+// is destroyed takes the rest with it.  Keys that a put may still use are then left to the process.
 OwnedWorker::~OwnedWorker() {
     constexpr std::uint64_t kCloseWithinNs = 1'000'000'000;
     for (const std::uint64_t start = now_ns();
          !closing_.empty() && now_ns() - start < kCloseWithinNs;) {
         (void)library_.worker_progress(worker_);
-        std::erase_if(closing_, [&](Request each) {
-            const bool over = library_.request_status(each) != Status::in_progress;
-            if (over)
-                library_.request_free(each);
+        std::erase_if(closing_, [&](const Closing &each) {
+            const bool over = library_.request_status(each.request) != Status::in_progress;
+            if (over) {
+                library_.request_free(each.request);
+                if (each.key != nullptr)
+                    library_.key_destroy(each.key);
+            }
             return over;
         });
     }
@@ -163,13 +179,26 @@ Endpoint *OwnedWorker::connect(std::span<const std::byte> address,
     return endpoint;
 }
 
-void OwnedWorker::close(Endpoint *endpoint) noexcept {
+bool OwnedWorker::device_puts(Endpoint *endpoint) const {
+    return names_device_puts(
+        printed([&](std::FILE *to) { library_.endpoint_print(endpoint, to); }));
+}
+
+RemoteKey *OwnedWorker::unpack(Endpoint *endpoint, std::span<const std::byte> packed) {
+    RemoteKey *key = nullptr;
+    library_.check(library_.key_unpack(endpoint, packed.data(), &key), "write a peer's memory");
+    return key;
+}
+
+void OwnedWorker::close(Endpoint *endpoint, RemoteKey *key) noexcept {
     RequestParameters parameters;
     parameters.set = RequestParameters::kFlagsFlag;
     parameters.flags = RequestParameters::kForceFlag;
     if (const Request request = library_.close(endpoint, &parameters);
         request != nullptr && !is_error(request))
-        closing_.push_back(request);
+        closing_.push_back({request, key});
+    else if (key != nullptr)
+        library_.key_destroy(key);
 }
 
 } // namespace stretto::transport::ucp

@@ -4,6 +4,7 @@
 // another.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <memory>
 #include <span>
@@ -26,10 +27,16 @@ public:
 
     const Library &library() const { return library_; }
     Context *get() const { return context_; }
+    // Bytes that are registered (registered_memory.hpp), by all communicators of the rank.
+    std::size_t registered_bytes() const { return registered_.load(std::memory_order_relaxed); }
+    void note_registered(std::ptrdiff_t more) const {
+        registered_.fetch_add(static_cast<std::size_t>(more), std::memory_order_relaxed);
+    }
 
 private:
     const Library &library_;
     Context *context_ = nullptr;
+    mutable std::atomic<std::size_t> registered_{0};
 };
 
 class OwnedWorker {
@@ -40,6 +47,7 @@ public:
     OwnedWorker &operator=(const OwnedWorker &) = delete;
 
     const Library &library() const { return library_; }
+    const std::shared_ptr<const OwnedContext> &context() const { return context_; }
     Worker *get() const { return worker_; }
     // By which ranks of other hosts reach it: memory that it shares on this host is left out.
     std::vector<std::byte> address() const;
@@ -54,21 +62,34 @@ public:
     // `failed` is called once if the peer cannot be reached any more.
     Endpoint *connect(std::span<const std::byte> address, EndpointParameters::Failed failed,
                       void *argument);
-    // At once, whatever the peer does.  What is unfinished fails.
-    void close(Endpoint *endpoint) noexcept;
+    // Whether a device writes what is put by this endpoint; else UCX emulates puts by messages.
+    bool device_puts(Endpoint *endpoint) const;
+    // The key of a peer's memory, from what the peer has packed.  Throws Error(system).
+    RemoteKey *unpack(Endpoint *endpoint, std::span<const std::byte> packed);
+    // At once, whatever the peer does.  What is unfinished fails.  `key` (null: none) was unpacked
+    // for this endpoint and ends with it: unfinished puts still use it.
+    void close(Endpoint *endpoint, RemoteKey *key = nullptr) noexcept;
 
 private:
+    struct Closing {
+        Request request;
+        RemoteKey *key;
+    };
+
     const std::shared_ptr<const OwnedContext> context_;
     const Library &library_;
     Worker *worker_ = nullptr;
     int descriptor_ = -1;
-    std::vector<Request> closing_;
+    std::vector<Closing> closing_;
 };
 
 // The transports that UCX uses: what UCX_TLS or its configuration file says, "all" if nothing does.
 std::string named_transports(const Library &library);
 // Whether that list names UCX's own TCP.
 bool names_tcp(std::string_view transports);
+// Whether a device writes what is put by an endpoint of which UCX prints this
+// (ucp_ep_print_info).
+bool names_device_puts(std::string_view printed);
 // The list without UCX's own TCP, unless it is named.  Any process that connects to UCX's TCP can
 // write anywhere into the memory of this one: its messages hold addresses, which UCX believes.
 std::string without_unnamed_tcp(std::string_view transports);

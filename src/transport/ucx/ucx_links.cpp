@@ -22,17 +22,12 @@ std::uint64_t mark_of(std::span<const std::byte> address) {
     return net::get<std::uint64_t>(hash, 0);
 }
 
-// As with several connections over TCP.
-bool may_overtake(const WireMessage &packet) {
-    return packet.kind == WireMessage::padding ||
-           (packet.kind == WireMessage::cell && (packet.flags & WireMessage::kBulk) != 0);
-}
-
 } // namespace
 
 UcxLinks::UcxLinks(std::unique_ptr<ucp::OwnedWorker> worker, int rank,
                    const std::vector<std::optional<Tokens>> &tokens)
-    : worker_(std::move(worker)), library_(worker_->library()), rank_(rank), links_(tokens.size()) {
+    : worker_(std::move(worker)), library_(worker_->library()), rank_(rank),
+      mark_(mark_of(worker_->address())), links_(tokens.size()) {
     for (std::size_t i = 0; i < tokens.size(); ++i) {
         Link &each = links_[i];
         each.all = this;
@@ -75,7 +70,7 @@ void UcxLinks::meet(int rank, std::string place, std::span<const std::byte> addr
         peer.failure = error.what();
         return;
     }
-    send(peer, {kHelloKind, 0, 0, mark_of(worker_->address()), 0, 0}, nullptr);
+    send(peer, {kHelloKind, 0, 0, mark_, 0, 0}, nullptr);
 }
 
 bool UcxLinks::connected(int rank) const {
@@ -89,7 +84,15 @@ void UcxLinks::join(EventSet &events) {
 }
 
 void UcxLinks::send(int to, const WireMessage &packet, const std::byte *payload, bool) {
-    send(link(to), packet, payload);
+    if (may_be_put(packet))
+        send_long(link(to), packet, payload);
+    else
+        send(link(to), packet, payload);
+}
+
+void UcxLinks::push(Which) {
+    if (std::exchange(puts_due_, false))
+        advance_puts();
 }
 
 void UcxLinks::send(Link &peer, const WireMessage &packet, const std::byte *payload) {
@@ -102,6 +105,8 @@ void UcxLinks::send(Link &peer, const WireMessage &packet, const std::byte *payl
     Sending &sending = *free_.back();
     free_.pop_back(); // the library may end other sends meanwhile
     const bool ordered = !may_overtake(packet);
+    const bool whole = ordered || packet.kind == kOfferKind;
+    ++counts_.messages;
     sending.all = this;
     sending.header = {peer.tokens.out,
                       static_cast<std::uint32_t>(rank_),
@@ -116,10 +121,11 @@ void UcxLinks::send(Link &peer, const WireMessage &packet, const std::byte *payl
     // Packets that keep their order come whole: none of them waits while the payload of another is
     // fetched.
     const auto parameters = ucp::RequestParameters::calling(
-        &on_sent, &sending, ordered ? ucp::RequestParameters::kEagerFlag : 0);
+        &on_sent, &sending, whole ? ucp::RequestParameters::kEagerFlag : 0);
+    const std::size_t follows = is_placed(packet) ? 0 : packet.length;
     const ucp::Request request =
         library_.send(peer.endpoint, kPacketId, &sending.header, sizeof(sending.header), payload,
-                      packet.length, &parameters);
+                      follows, &parameters);
     if (request != nullptr && !ucp::is_error(request))
         ++unsent_;
     else
@@ -128,8 +134,7 @@ void UcxLinks::send(Link &peer, const WireMessage &packet, const std::byte *payl
         return on_failed(&peer, peer.endpoint, ucp::error_of(request));
     if (ordered)
         peer.turn = InTurn<Early>::after(peer.turn);
-    if (!std::exchange(peer.unflushed, true) && !peer.flushing)
-        ++unflushed_;
+    to_flush(peer);
 }
 
 void UcxLinks::on_sent(ucp::Request request, ucp::Status, void *sending) {
@@ -139,35 +144,55 @@ void UcxLinks::on_sent(ucp::Request request, ucp::Status, void *sending) {
     --own.all->unsent_;
 }
 
-void UcxLinks::flush() {
-    for (Link &each : links_) {
-        if (each.endpoint == nullptr || !each.unflushed || each.flushing)
-            continue;
-        const auto parameters = ucp::RequestParameters::calling(&on_flushed, &each);
-        each.unflushed = false;
-        const ucp::Request request = library_.flush(each.endpoint, &parameters);
-        each.flushing = request != nullptr && !ucp::is_error(request);
-        if (!each.flushing)
-            --unflushed_;
-    }
+void UcxLinks::to_flush(Link &link) {
+    if (!std::exchange(link.unflushed, true) && !link.flushing)
+        ++unflushed_;
 }
 
-void UcxLinks::on_flushed(ucp::Request request, ucp::Status, void *link) {
+void UcxLinks::flush() {
+    for (Link &each : links_)
+        flush(each);
+}
+
+void UcxLinks::flush(Link &link) {
+    if (link.endpoint == nullptr || !link.unflushed || link.flushing)
+        return;
+    const auto parameters = ucp::RequestParameters::calling(&on_flushed, &link);
+    link.unflushed = false;
+    link.flushing = true;
+    link.puts.flushing = link.puts.cells.size() - link.puts.placed;
+    const ucp::Request request = library_.flush(link.endpoint, &parameters);
+    if (request == nullptr || ucp::is_error(request))
+        flushed(link, request == nullptr);
+}
+
+void UcxLinks::on_flushed(ucp::Request request, ucp::Status status, void *link) {
     auto &own = *static_cast<Link *>(link);
     own.all->library_.request_free(request);
-    own.flushing = false;
-    if (!own.unflushed)
-        --own.all->unflushed_;
+    own.all->flushed(own, status == ucp::Status::ok);
+}
+
+// What was put before the flush lies in the peer's memory.
+void UcxLinks::flushed(Link &link, bool complete) noexcept {
+    link.flushing = false;
+    const std::size_t placed = std::exchange(link.puts.flushing, 0);
+    if (complete && placed != 0) {
+        link.puts.placed += placed;
+        link.unflushed = true; // their cells follow
+    }
+    puts_due_ = puts_due_ || !link.puts.cells.empty();
+    if (!link.unflushed)
+        --unflushed_;
 }
 
 bool UcxLinks::arm() {
     const bool to_report = std::ranges::any_of(
         links_, [](const Link &each) { return each.open && !each.failure.empty(); });
-    if (to_report || error_ != nullptr || !waiting_.empty())
+    if (to_report || error_ != nullptr || !waiting_.empty() || puts_due_)
         return false; // progress() has something to do at once
     if (unflushed_ != 0)
         flush();
-    return worker_->arm();
+    return !puts_due_ && worker_->arm(); // a flush may be done at once
 }
 
 bool UcxLinks::progress(Receiver &receiver, const EventSet::Ready &) {
@@ -180,6 +205,8 @@ bool UcxLinks::progress(Receiver &receiver, const EventSet::Ready &) {
     else if (unflushed_ != 0 && ++idle_looks_ % kFlushAfterLooks == 0)
         flush();
     receiver_ = nullptr;
+    if (std::exchange(puts_due_, false))
+        advance_puts();
     for (Link &each : links_) {
         if (!each.open || each.failure.empty())
             continue;
@@ -197,12 +224,17 @@ bool UcxLinks::progress(Receiver &receiver, const EventSet::Ready &) {
 void UcxLinks::give_up(Link &link) noexcept {
     link.open = false;
     close(link);
+    link.window.reset(); // what the peer still writes is refused
 }
 
 void UcxLinks::close(Link &link) noexcept {
     if (link.endpoint == nullptr)
         return;
-    worker_->close(std::exchange(link.endpoint, nullptr));
+    worker_->close(std::exchange(link.endpoint, nullptr), std::exchange(link.puts.key, nullptr));
+    held_ -= link.puts.held.size();
+    link.puts.held.clear();
+    link.puts.cells.clear();
+    link.puts.placed = link.puts.flushing = 0;
     if (std::exchange(link.unflushed, false) && !link.flushing)
         --unflushed_;
 }
@@ -217,154 +249,6 @@ void UcxLinks::on_failed(void *link, ucp::Endpoint *endpoint, ucp::Status status
             own.failure = "rank " + std::to_string(own.rank) + " (" + own.place +
                           "): its link over UCX broke: " + own.all->library_.status_string(status);
     });
-}
-
-template<class Body>
-void UcxLinks::guarded(Body &&body) noexcept {
-    try {
-        body();
-    } catch (...) {
-        if (error_ == nullptr)
-            error_ = std::current_exception();
-    }
-}
-
-// Called by UCX within progress(), as is on_received().
-ucp::Status UcxLinks::on_came(void *argument, const void *header, std::size_t header_length,
-                              void *data, std::size_t length,
-                              const ucp::MessageParameters *parameters) {
-    auto &all = *static_cast<UcxLinks *>(argument);
-    UcxMessage message;
-    if (header_length != sizeof(message)) {
-        ++all.ignored_;
-        return ucp::Status::ok;
-    }
-    std::memcpy(&message, header, sizeof(message));
-    ucp::Status status = ucp::Status::ok;
-    all.guarded([&] {
-        status = all.take(message, data, length,
-                          (parameters->set & ucp::MessageParameters::kRendezvousFlag) != 0);
-    });
-    return status;
-}
-
-ucp::Status UcxLinks::take(const UcxMessage &header, void *data, std::size_t length, bool is_long) {
-    if (header.sender >= links_.size()) {
-        ++ignored_;
-        return ucp::Status::ok;
-    }
-    Link &from = links_[header.sender];
-    if (!from.open || ending_ || !same(header.token, from.tokens.in)) {
-        ++ignored_;
-        return ucp::Status::ok;
-    }
-    if (header.kind == kHelloKind) {
-        from.heard = header.position;
-        from.arrivals = {};
-        from.arrivals.delivered(); // later turns wait for a receiver
-        return ucp::Status::ok;
-    }
-    if (!from.failure.empty())
-        return ucp::Status::ok; // what comes after an invalid message is not looked at
-    if (receiver_ == nullptr) {
-        const auto *const bytes = static_cast<const std::byte *>(data);
-        waiting_.push_back({header, {}, is_long ? data : nullptr});
-        if (!is_long)
-            waiting_.back().payload.assign(bytes, bytes + length);
-        return is_long ? ucp::Status::in_progress : ucp::Status::ok;
-    }
-    const WireMessage packet = header.packet();
-    if (packet.length != length || (header.turn == 0) != may_overtake(packet) ||
-        (is_long && header.turn != 0)) {
-        invalid(from);
-        return ucp::Status::ok;
-    }
-    if (is_long)
-        return take_long(from, packet, data);
-    if (header.turn == 0) {
-        deliver(from, packet, data);
-        return ucp::Status::ok;
-    }
-    if (!from.arrivals.is_next(header.turn)) {
-        const auto *const bytes = static_cast<const std::byte *>(data);
-        from.arrivals.keep(header.turn, {packet, {bytes, bytes + length}});
-        return ucp::Status::ok;
-    }
-    from.arrivals.delivered();
-    deliver(from, packet, data);
-    for (Early early; from.failure.empty() && from.arrivals.take_next(early);) {
-        from.arrivals.delivered();
-        deliver(from, early.packet, early.payload.data());
-    }
-    return ucp::Status::ok;
-}
-
-void UcxLinks::take_waiting() {
-    for (Waiting &each : std::exchange(waiting_, {})) {
-        const bool is_long = each.message != nullptr;
-        const ucp::Status status =
-            take(each.header, is_long ? each.message : each.payload.data(),
-                 is_long ? each.header.length : each.payload.size(), is_long);
-        if (is_long && status == ucp::Status::ok)
-            library_.release(worker_->get(), each.message);
-    }
-}
-
-void UcxLinks::deliver(Link &link, const WireMessage &packet, const void *payload) {
-    if (packet.length != 0) {
-        std::byte *const place = receiver_->place(link.rank, packet);
-        if (place == nullptr)
-            return invalid(link);
-        std::memcpy(place, payload, packet.length);
-    }
-    receiver_->arrived(link.rank, packet);
-    any_ = true;
-}
-
-// `in_progress`: UCX fetches the payload.  `ok`: it drops the message.
-ucp::Status UcxLinks::take_long(Link &link, const WireMessage &packet, void *message) {
-    std::byte *const place = receiver_->place(link.rank, packet);
-    if (place == nullptr) {
-        invalid(link);
-        return ucp::Status::ok;
-    }
-    auto receiving = std::make_unique<Receiving>(Receiving{&link, packet});
-    ucp::RequestParameters parameters;
-    parameters.set = ucp::RequestParameters::kCallbackFlag | ucp::RequestParameters::kUserDataFlag |
-                     ucp::RequestParameters::kMemoryTypeFlag;
-    parameters.received = &on_received;
-    parameters.user_data = receiving.get();
-    const ucp::Request request =
-        library_.receive(worker_->get(), message, place, packet.length, &parameters);
-    if (ucp::is_error(request)) {
-        on_failed(&link, link.endpoint, ucp::error_of(request));
-    } else if (request != nullptr) {
-        (void)receiving.release(); // on_received() has it
-    } else {
-        receiver_->arrived(link.rank, packet);
-        any_ = true;
-    }
-    return ucp::Status::in_progress;
-}
-
-void UcxLinks::on_received(ucp::Request request, ucp::Status status, std::size_t, void *receiving) {
-    const std::unique_ptr<Receiving> own(static_cast<Receiving *>(receiving));
-    UcxLinks &all = *own->link->all;
-    all.library_.request_free(request);
-    if (!own->link->open || !own->link->failure.empty() || all.receiver_ == nullptr)
-        return;
-    if (status != ucp::Status::ok)
-        return on_failed(own->link, own->link->endpoint, status);
-    all.guarded([&] {
-        all.receiver_->arrived(own->link->rank, own->packet);
-        all.any_ = true;
-    });
-}
-
-void UcxLinks::invalid(Link &link) {
-    if (link.failure.empty())
-        link.failure =
-            "rank " + std::to_string(link.rank) + " (" + link.place + ") sent an invalid message";
 }
 
 } // namespace stretto::transport

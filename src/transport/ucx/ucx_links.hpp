@@ -5,10 +5,14 @@
 //
 // A packet is an active message: its header, and its payload from where it lies.  UCX sends short
 // payloads with the header, and lets the receiver fetch long ones straight into the memory that the
-// receiver names.  Long cells and padding may overtake others and be overtaken, as with several
-// connections (tcp_links.hpp); all other packets keep their order.
+// receiver names.  Cells of 8 KiB and more and padding may overtake others and be overtaken, as
+// long cells with several connections (tcp_links.hpp); all other packets keep their order.
+//
+// Where a peer offers a window of its memory (put_window.hpp), payloads of such cells are put into
+// it, and no receiver has a part in that (ucx_puts.cpp).
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -20,8 +24,11 @@
 #include <vector>
 
 #include "transport/remote/links.hpp"
+#include "transport/remote/put_window.hpp"
 #include "transport/ucx/in_turn.hpp"
+#include "transport/ucx/registered_memory.hpp"
 #include "transport/ucx/ucp_worker.hpp"
+#include "transport/ucx/ucx_counts.hpp"
 #include "transport/ucx/ucx_message.hpp"
 
 namespace stretto::transport {
@@ -54,17 +61,28 @@ public:
     int arm_alone() { return worker_->arm() ? worker_->descriptor() : -1; }
     // When they are connected.
     void join(EventSet &events);
+    // Then, once for each peer, which sends no long cells before: lets it write their payloads into
+    // that memory of this rank by itself; none: it sends them in messages.  The memory outlives
+    // this.  Throws Error(system) if the memory cannot be registered; then the peer sends messages.
+    void offer(int rank, PutWindow window);
+    // Whether devices write what this rank and the peer put into one another's memory.
+    bool device_puts(int rank) const;
+    // Puts also where UCX emulates them by messages.
+    void put_anyhow() { put_anyhow_ = true; }
 
     std::string place(int rank) const override { return link(rank).place; }
     void send(int to, const WireMessage &packet, const std::byte *payload, bool more) override;
-    void push(Which) override {} // each message goes by itself, at once
+    void push(Which) override; // each message goes by itself, at once
     bool progress(Receiver &receiver, const EventSet::Ready &ready) override;
     void drop(int rank) override { give_up(link(rank)); }
-    bool sent() const override { return unsent_ == 0 && unflushed_ == 0; }
+    bool sent() const override { return unsent_ == 0 && unflushed_ == 0 && held_ == 0; }
     bool delivered() const override { return sent(); }
 
     // Messages that came from strangers.
     std::uint64_t ignored() const { return ignored_; }
+    const UcxCounts &counts() const { return counts_; }
+    // Bytes of this rank that peers may write at present.
+    std::size_t registered() const { return worker_->context()->registered_bytes(); }
 
 private:
     struct Early { // than its turn
@@ -76,6 +94,24 @@ private:
         UcxMessage header;
         std::vector<std::byte> payload;
         void *message = nullptr; // a long one, which UCX holds
+    };
+    struct Held { // until the peer's offer has come
+        WireMessage packet;
+        const std::byte *payload;
+    };
+    // What goes into the window of a peer.
+    struct Puts {
+        std::uint64_t offered_by = 0;  // the mark of the peer's worker in its offer; 0: not come
+        std::vector<std::byte> offer;  // empty: of nothing, or it is used already
+        ucp::RemoteKey *key = nullptr; // of the window, once it is used
+        std::uint64_t first = 0;       // byte of the window
+        std::size_t ring_bytes = 0;    // of the peer
+        std::deque<Held> held;         // until the offer has come
+        // Cells whose payloads were put, in their order: those that lie in the peer's memory, those
+        // that will when the present flush ends, and others.
+        std::deque<WireMessage> cells;
+        std::size_t placed = 0, flushing = 0;
+        bool to_flush() const { return cells.size() > placed + flushing; }
     };
     struct Link {
         UcxLinks *all = nullptr;
@@ -91,11 +127,22 @@ private:
         // again; a flush tells when they have gone.
         bool unflushed = false, flushing = false;
         std::string failure; // why the link is broken, until the receiver knows
+        Puts puts;
+        std::unique_ptr<ucp::RegisteredMemory> window; // of this rank, which the peer writes
+        std::vector<std::byte> offer;                  // of it, in the hands of UCX
+        bool refused = false;                          // by the peer
+
+        bool offered() const { return heard != 0 && puts.offered_by == heard; }
     };
     // In the hands of UCX, which reads the header until the message is sent.
     struct Sending {
         UcxLinks *all = nullptr;
         UcxMessage header;
+    };
+    // A put, in the hands of UCX.
+    struct Putting {
+        Link *link = nullptr;
+        ucp::Endpoint *endpoint = nullptr;
     };
     // Of a long payload.
     struct Receiving {
@@ -106,24 +153,48 @@ private:
     Reports reports() const override { return Reports::when_armed; }
     bool arm() override;
 
+    // As with several connections over TCP.
+    static bool may_overtake(const WireMessage &packet) {
+        return packet.kind == WireMessage::padding || packet.kind == kOfferKind ||
+               packet.kind == kRefusalKind ||
+               (packet.kind == WireMessage::cell && (packet.flags & WireMessage::kBulk) != 0 &&
+                !is_placed(packet));
+    }
     void send(Link &peer, const WireMessage &packet, const std::byte *payload);
+    void send_long(Link &peer, const WireMessage &packet, const std::byte *payload);
+    bool can_put(Link &peer);
+    void put(Link &peer, const WireMessage &cell, const std::byte *payload);
+    void put(Link &peer, const std::byte *from, std::size_t bytes, std::uint64_t at);
+    void advance_puts();
+    void take_offer(Link &from, std::uint64_t mark, std::span<const std::byte> bytes);
     Link &link(int rank) { return links_[static_cast<std::size_t>(rank)]; }
     const Link &link(int rank) const { return links_[static_cast<std::size_t>(rank)]; }
     void give_up(Link &link) noexcept;
     void close(Link &link) noexcept;
+    void to_flush(Link &link);
     void flush();
+    void flush(Link &link);
+    void flushed(Link &link, bool complete) noexcept;
     ucp::Status take(const UcxMessage &header, void *data, std::size_t length, bool is_long);
     ucp::Status take_long(Link &link, const WireMessage &packet, void *message);
     void deliver(Link &link, const WireMessage &packet, const void *payload);
     void take_waiting();
     void invalid(Link &link);
     template<class Body>
-    void guarded(Body &&body) noexcept;
+    void guarded(Body &&body) noexcept {
+        try {
+            body();
+        } catch (...) {
+            if (error_ == nullptr)
+                error_ = std::current_exception();
+        }
+    }
 
     static ucp::Status on_came(void *argument, const void *header, std::size_t header_length,
                                void *data, std::size_t length,
                                const ucp::MessageParameters *parameters);
     static void on_sent(ucp::Request request, ucp::Status status, void *sending);
+    static void on_put(ucp::Request request, ucp::Status status, void *putting);
     static void on_received(ucp::Request request, ucp::Status status, std::size_t length,
                             void *receiving);
     static void on_flushed(ucp::Request request, ucp::Status status, void *link);
@@ -133,15 +204,22 @@ private:
     std::unique_ptr<ucp::OwnedWorker> worker_;
     const ucp::Library &library_;
     const int rank_;
-    std::vector<Link> links_; // by rank; UCX knows where they lie
+    const std::uint64_t mark_; // of the worker, for peers
+    std::vector<Link> links_;  // by rank; UCX knows where they lie
     std::deque<Sending> sendings_;
     std::vector<Sending *> free_;
-    std::size_t unsent_ = 0;    // messages in the hands of UCX
+    std::deque<Putting> puttings_;
+    std::vector<Putting *> free_puttings_;
+    std::size_t unsent_ = 0; // messages and puts in the hands of UCX
+    std::size_t held_ = 0;   // cells, until offers have come
+    bool puts_due_ = false;  // advance_puts() has something to do
+    bool put_anyhow_ = false;
     std::size_t unflushed_ = 0; // links with messages that may still lie in UCX
     std::vector<Waiting> waiting_;
     bool ending_ = false;
     unsigned idle_looks_ = 0; // since anything happened
     std::uint64_t ignored_ = 0;
+    UcxCounts counts_;
     // During progress():
     Receiver *receiver_ = nullptr;
     bool any_ = false;

@@ -39,8 +39,10 @@ inline bool same(const LinkToken &a, const LinkToken &b) {
     return different == std::byte{};
 }
 
-// A message of this kind is no packet: it is the first on each link, and shows that the link works.
-inline constexpr std::uint8_t kHelloKind = 255;
+// Messages of these kinds are no packets.  The hello is the first on each link, and shows that the
+// link works.  By an offer, a rank lets the peer write cells into its memory (ucx_offer.hpp), or
+// says that it does not; the peer may refuse it.
+inline constexpr std::uint8_t kHelloKind = 255, kOfferKind = 254, kRefusalKind = 253;
 
 // As it lies in memory: UCX connects only hosts of one byte order.
 struct UcxMessage {

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,7 +16,10 @@
 #include "base/clock.hpp"
 #include "bootstrap/network/ucx_transport.hpp"
 #include "support/environment.hpp"
+#include "transport/inbox.hpp"
 #include "transport/shm/placement.hpp"
+#include "transport/shm/segment.hpp"
+#include "transport/ucx/ucx_links.hpp"
 #include "transport/ucx/ucx_message.hpp"
 
 using namespace stretto;
@@ -58,7 +62,7 @@ struct Job {
     std::vector<std::unique_ptr<UcxTransport>> transports;
     std::vector<std::unique_ptr<transport::Connecting>> ranks;
 
-    explicit Job(int size = 2) {
+    explicit Job(int size = 2, std::optional<std::uint64_t> pinned_bytes = {}) {
         std::vector<std::vector<std::byte>> addresses;
         std::vector<int> all;
         std::vector<std::int32_t> hosts;
@@ -67,6 +71,7 @@ struct Job {
             opening.rank = rank;
             opening.size = size;
             opening.network.fake_hosts = "a,b,c,d";
+            opening.network.pinned_bytes = pinned_bytes;
             transports.push_back(std::make_unique<UcxTransport>(failing_library(), opening));
             addresses.push_back(transports.back()->address());
             all.push_back(rank);
@@ -119,4 +124,69 @@ TEST_CASE("a rank whose hello fails says hello again") {
     CHECK(failures == 0);
     constexpr std::uint64_t kPauseNs = 200'000'000; // between two tries
     CHECK(now_ns() - start >= 2 * kPauseNs);
+}
+
+// By default none where no device writes, as here.
+TEST_CASE("the nearest ranks may write into a rank's memory, as far as memory may be pinned") {
+    constexpr std::size_t kRingBytes = 1 << 16;
+    constexpr int size = 4;
+    struct Case {
+        std::optional<std::uint64_t> pinned_bytes;
+        std::vector<bool> by_puts; // from ranks 1, 2, 3 to rank 0
+    };
+    for (const auto &[pinned_bytes, by_puts] :
+         {Case{{}, {false, false, false}}, Case{0, {false, false, false}},
+          Case{2 * kRingBytes, {true, false, false}}, Case{4 * kRingBytes, {true, false, true}},
+          Case{6 * kRingBytes, {true, true, true}}}) {
+        CAPTURE(pinned_bytes.value_or(1));
+        Job job(size, pinned_bytes);
+        REQUIRE(soon([&] {
+            for (const auto &each : job.ranks)
+                each->progress();
+            return job.complete();
+        }));
+        struct Rank {
+            std::shared_ptr<transport::Segment> segment;
+            transport::EventSet events;
+            test::Inbox inbox;
+            std::unique_ptr<transport::Links> links;
+        };
+        std::vector<std::unique_ptr<Rank>> ranks;
+        for (int rank = 0; rank < size; ++rank) {
+            auto own = std::make_unique<Rank>();
+            transport::SegmentShape shape;
+            shape.ranks = size;
+            shape.ring_bytes = kRingBytes;
+            shape.heap_bytes = 1 << 20;
+            shape.placement = transport::Placement({0, 1, 2, 3}, rank);
+            own->segment = transport::Segment::create(shape);
+            own->links =
+                job.ranks[static_cast<std::size_t>(rank)]->links(own->events, *own->segment);
+            ranks.push_back(std::move(own));
+        }
+        const std::vector<std::byte> payload(kRingBytes, std::byte{7});
+        for (int rank = 1; rank < size; ++rank)
+            ranks[static_cast<std::size_t>(rank)]->links->send(
+                0,
+                {transport::WireMessage::cell, transport::WireMessage::kBulk, kRingBytes, 0, 9, 0},
+                payload.data(), false);
+        REQUIRE(soon([&] {
+            for (const auto &each : ranks) {
+                transport::EventSet::Ready ready;
+                each->events.look(ready);
+                each->links->push(transport::Links::Which::all);
+                (void)each->links->progress(each->inbox, ready);
+            }
+            return ranks[0]->inbox.order.size() == size - 1;
+        }));
+        for (int rank = 1; rank < size; ++rank) {
+            CAPTURE(rank);
+            const auto index = static_cast<std::size_t>(rank);
+            const auto &links = dynamic_cast<transport::UcxLinks &>(*ranks[index]->links);
+            CHECK((links.counts().put_cells == 1) == by_puts[index - 1]);
+        }
+        const auto &links = dynamic_cast<transport::UcxLinks &>(*ranks[0]->links);
+        CHECK(links.counts().registered_bytes == pinned_bytes.value_or(0));
+        CHECK(links.registered() == pinned_bytes.value_or(0));
+    }
 }

@@ -3,23 +3,18 @@
 // memory, and pipes between them.
 #include "doctest.h"
 
-#include <barrier>
 #include <bit>
 #include <chrono>
-#include <future>
 #include <map>
 #include <memory>
 #include <numeric>
-#include <thread>
-#include <unistd.h>
 #include <vector>
 
 #include "algorithms/algorithm.hpp"
-#include "engine/engine.hpp"
+#include "engine/hosts_world.hpp"
 #include "support/pipes.hpp"
 #include "support/sums.hpp"
 #include "support/tier.hpp"
-#include "transport/remote/delay.hpp"
 #include "transport/remote/linked_peers.hpp"
 
 using namespace stretto;
@@ -29,103 +24,21 @@ using transport::Segment;
 
 namespace {
 
-using stretto::test::contribution;
+using stretto::test::segments;
 using stretto::test::Vector;
 
-struct World {
-    std::vector<std::int32_t> host_of; // by rank
-    std::size_t ring = 1 << 16, slice = 1 << 12;
+// Links that are pipes.
+struct World : stretto::test::World {
     std::size_t room = 1 << 16; // of a pipe
-    std::uint64_t delay_ns = 0;
     stretto::test::Pipes::Reports tells = stretto::test::Pipes::Reports::by_descriptors;
-    std::chrono::microseconds leave = transport::TransmitThread::kLeaveUs;
-    bool meet = false;    // after each call, where nobody answers anybody
-    std::size_t warm = 0; // bytes to each rank of another host before each call
-
-    int ranks() const { return static_cast<int>(host_of.size()); }
 };
 
-// A view of the segment of each rank's host; the first of a host makes it.
-std::vector<std::shared_ptr<Segment>> segments(const World &world) {
-    std::vector<std::shared_ptr<Segment>> found;
-    std::map<std::int32_t, std::shared_ptr<Segment>> founders;
-    for (int rank = 0; rank < world.ranks(); ++rank) {
-        const std::int32_t host = world.host_of[static_cast<std::size_t>(rank)];
-        transport::SegmentShape shape;
-        shape.ranks = world.ranks();
-        shape.ring_bytes = world.ring;
-        shape.heap_bytes = 1 << 20;
-        shape.key = static_cast<std::uint64_t>(getpid()); // tests may run side by side
-        shape.placement = Placement(world.host_of, host);
-        if (std::shared_ptr<Segment> &founder = founders[host]; founder)
-            found.push_back(
-                Segment::attach(Descriptor(dup(founder->memory()->fd())), shape.placement));
-        else
-            found.push_back(founder = Segment::create(shape));
-        found.back()->hold_life(rank);
-    }
-    return found;
-}
-
-// What the ranks have after `calls` calls, in which each comes late by turns.
 std::vector<Vector> play(const World &world, const schedule::Schedule &schedule, std::size_t count,
                          int calls, stretto::test::Pipes &pipes) {
-    const std::vector<std::shared_ptr<Segment>> views = segments(world);
-    std::vector<Vector> outputs(views.size(), Vector(count, -1));
-    std::barrier meeting(world.ranks());
-    std::vector<std::future<void>> threads;
-    for (int rank = 0; rank < world.ranks(); ++rank)
-        threads.push_back(std::async(std::launch::async, [&, rank] {
-            const auto &segment = views[static_cast<std::size_t>(rank)];
-            auto events = std::make_unique<transport::EventSet>();
-            auto links = pipes.links(*events, rank, world.room);
-            if (world.delay_ns != 0)
-                links =
-                    std::make_unique<transport::Delay>(*events, std::move(links), world.delay_ns);
-            transport::LinkedPeers linked_peers(*segment, rank, std::move(events), std::move(links),
-                                                {.leave = world.leave});
-            transport::Heap heap(segment, rank);
-            engine::EngineOptions engine_options;
-            engine_options.timeout_ns = 60'000'000'000;
-            engine::Engine engine(
-                segment, rank, heap, engine_options,
-                [](const engine::CallDescriptor &) { return std::string("call"); });
-            engine::PlanOptions options;
-            options.count = count;
-            options.element = 8;
-            options.ring_bytes = world.ring;
-            options.slice = world.slice;
-            const auto plan = engine::compile(schedule, rank, options);
-            Vector input(count);
-            for (std::size_t i = 0; i < count; ++i)
-                input[i] = contribution(rank, i);
-            engine::Tally tally;
-            for (int k = 0; k < calls; ++k) {
-                if (k % world.ranks() == rank)
-                    std::this_thread::sleep_for(std::chrono::milliseconds(2));
-                for (int other = 0; world.warm > 0 && other < world.ranks(); ++other)
-                    if (!segment->here(other))
-                        linked_peers.warm(other, world.warm);
-                engine::Call call;
-                call.plan = plan.get();
-                call.reduce = reduce::pass(Dtype::i64, ReduceOp::sum);
-                call.input = input.data();
-                call.output = outputs[static_cast<std::size_t>(rank)].data();
-                call.fingerprint = 1;
-                try {
-                    engine.play(call, tally);
-                } catch (...) {
-                    meeting.arrive_and_drop();
-                    throw;
-                }
-                if (world.meet)
-                    meeting.arrive_and_wait();
-            }
-            linked_peers.leave(10'000'000'000);
-        }));
-    for (std::future<void> &thread : threads)
-        thread.get();
-    return outputs;
+    return stretto::test::play(world, schedule, count, calls,
+                               [&](transport::EventSet &events, Segment &, int rank) {
+                                   return pipes.links(events, rank, world.room);
+                               });
 }
 
 void check_allreduce(const World &world, const std::string &algorithm, std::size_t count,

@@ -63,12 +63,16 @@ TEST_CASE("bits are those of UCX's headers") {
     CHECK(ucp::HandlerParameters::kCallbackFlag == UCP_AM_HANDLER_PARAM_FIELD_CB);
     CHECK(ucp::HandlerParameters::kArgumentFlag == UCP_AM_HANDLER_PARAM_FIELD_ARG);
     CHECK(ucp::HandlerParameters::kWholeFlag == UCP_AM_FLAG_WHOLE_MSG);
+    CHECK(ucp::Parameters::kPutsFlag == UCP_FEATURE_RMA);
+    CHECK(ucp::MemoryParameters::kAddressFlag == UCP_MEM_MAP_PARAM_FIELD_ADDRESS);
+    CHECK(ucp::MemoryParameters::kLengthFlag == UCP_MEM_MAP_PARAM_FIELD_LENGTH);
+    CHECK(ucp::MemoryParameters::kMemoryTypeFlag == UCP_MEM_MAP_PARAM_FIELD_MEMORY_TYPE);
 }
 
 TEST_CASE("fields lie where UCX's headers have them") {
     using ucp::EndpointParameters, ucp::HandlerParameters, ucp::LibraryAttributes,
-        ucp::MessageParameters, ucp::Parameters, ucp::RequestParameters, ucp::WorkerAttributes,
-        ucp::WorkerParameters;
+        ucp::MemoryParameters, ucp::MessageParameters, ucp::Parameters, ucp::RequestParameters,
+        ucp::WorkerAttributes, ucp::WorkerParameters;
     CHECK(same_place(&LibraryAttributes::set, &ucp_lib_attr_t::field_mask));
     CHECK(same_place(&LibraryAttributes::max_thread_level, &ucp_lib_attr_t::max_thread_level));
     CHECK(same_place(&Parameters::set, &ucp_params_t::field_mask));
@@ -99,4 +103,8 @@ TEST_CASE("fields lie where UCX's headers have them") {
     CHECK(same_place(&HandlerParameters::flags, &ucp_am_handler_param_t::flags));
     CHECK(same_place(&HandlerParameters::came, &ucp_am_handler_param_t::cb));
     CHECK(same_place(&HandlerParameters::argument, &ucp_am_handler_param_t::arg));
+    CHECK(same_place(&MemoryParameters::set, &ucp_mem_map_params_t::field_mask));
+    CHECK(same_place(&MemoryParameters::address, &ucp_mem_map_params_t::address));
+    CHECK(same_place(&MemoryParameters::length, &ucp_mem_map_params_t::length));
+    CHECK(same_place(&MemoryParameters::memory_type, &ucp_mem_map_params_t::memory_type));
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "support/folder.hpp"
+#include "transport/remote/put_window.hpp"
 #include "transport/ucx/in_turn.hpp"
 #include "transport/ucx/rdma_devices.hpp"
 #include "transport/ucx/ucp_worker.hpp"
@@ -62,6 +63,52 @@ TEST_CASE("UCX's own TCP is used only where it is named") {
         CHECK(names_tcp(list));
     for (const char *list : {"all", "^tcp", "rc", "rc,tcpx", "^ud,tcp", ""})
         CHECK(!names_tcp(list));
+}
+
+// As UCX 1.13 and 1.22 print them.
+TEST_CASE("puts are for devices, and UCX says where it emulates them") {
+    using transport::ucp::names_device_puts;
+    CHECK(names_device_puts(
+        "# UCP endpoint \n"
+        "#   lane[0]:  3:sysv/memory.0 md[2] -> md[2]/sysv/sysdev[255] am am_bw#0\n"
+        "#   lane[1]:  4:cma/memory.0 md[3]  -> md[3]/cma/sysdev[255] rma_bw#0\n"
+        "#    rma_bw: mds rndv_rkey_size 9\n"));
+    CHECK(!names_device_puts("# UCP endpoint \n"
+                             "#   lane[0]:  1:tcp/lo.0 md[0] -> md[0]/tcp/sysdev[255] am am_bw#0 "
+                             "keepalive wireup\n"
+                             "#    rma_bw: mds rndv_rkey_size 9\n"));
+    CHECK(
+        !names_device_puts("#   lane[0]:  1:tcp/lo.0 md[0] -> md[0]/tcp/sysdev[255] seg 4294967295 "
+                           "am keepalive wireup\n"));
+}
+
+// With rings of 4096 bytes.
+TEST_CASE("a payload lies in a window at the place that it has in its sender's rings") {
+    using transport::PutPiece;
+    using transport::WireMessage;
+    const auto pieces = [](const WireMessage &cell) {
+        std::vector<std::vector<std::uint64_t>> found;
+        for (const PutPiece &each : transport::payload_in_window(cell, 4096))
+            found.push_back({each.at, each.from, each.bytes});
+        return found;
+    };
+    using Pieces = std::vector<std::vector<std::uint64_t>>;
+    constexpr std::uint64_t lap = 3 * 4096;
+    CHECK(pieces({WireMessage::cell, 0, 100, lap + 64, 0, 0}) == Pieces{{80, 0, 100}});
+    CHECK(pieces({WireMessage::cell, 0, 1000, lap + 4032, 0, 0}) ==
+          Pieces{{4048, 0, 48}, {0, 48, 952}});
+    CHECK(pieces({WireMessage::cell, 0, 48, lap + 4032, 0, 0}) == Pieces{{4048, 0, 48}});
+    constexpr std::uint8_t bulk = WireMessage::kBulk;
+    CHECK(pieces({WireMessage::cell, bulk, 4096, lap, 0, 0}) == Pieces{{4096, 0, 4096}});
+    CHECK(pieces({WireMessage::cell, bulk, 4000, lap, 0, 1040}) ==
+          Pieces{{5136, 0, 3056}, {4096, 3056, 944}});
+    const auto where = [](const WireMessage &cell) {
+        return transport::location_in_window(cell, 4096);
+    };
+    CHECK(where({WireMessage::cell, 0, 100, lap, 0, 0}).in() == transport::Location::In::cell);
+    CHECK(where({WireMessage::cell, bulk, 100, lap, 0, 1040}).in() ==
+          transport::Location::In::bulk);
+    CHECK(where({WireMessage::cell, bulk, 100, lap, 0, 1040}).offset() == 1040);
 }
 
 TEST_CASE("a device for RDMA needs a port that is active") {

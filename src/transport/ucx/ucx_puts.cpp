@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Puts of UcxLinks: payloads that this rank writes into the memory of a peer.
+//
+//     put payload (two pieces at the end of a ring)  ...  flush  ...  message: cell, with its flag
+//
+// The flag makes a cell valid, so it must not be there before the payload is.  UCX promises no
+// order of puts, nor of a put and a message: they may go by different queues of a device.  What it
+// promises is that puts are complete in the peer's memory when a flush that began after them ends.
+// So the cell waits for a flush, and then goes as a message without payload, which the receiver
+// publishes, and which wakes it if it sleeps.  There is one flush at a time on a link; it stands
+// for all cells whose payloads were put before it began.
+//
+// ucp_worker_fence() would order a put of the flag behind the payload without this rank's waiting,
+// and no receiver would be needed at all.  But it may wait for the flush of all peers by itself
+// (UCX 1.22 does), for as long as any of them is stopped, and with the lock of the communicator.
+#include <bit>
+#include <cstddef>
+#include <exception>
+#include <optional>
+#include <utility>
+
+#include "base/status.hpp"
+#include "transport/ucx/ucx_links.hpp"
+#include "transport/ucx/ucx_offer.hpp"
+
+namespace stretto::transport {
+
+void UcxLinks::offer(int rank, PutWindow window) {
+    Link &peer = link(rank);
+    std::exception_ptr why;
+    if (window.first != nullptr && peer.endpoint != nullptr &&
+        (put_anyhow_ || worker_->device_puts(peer.endpoint))) {
+        try {
+            peer.window = std::make_unique<ucp::RegisteredMemory>(worker_->context(), window.first,
+                                                                  window.bytes());
+            peer.offer = written({reinterpret_cast<std::uintptr_t>(window.first), window.ring_bytes,
+                                  peer.window->key()});
+            ++counts_.registrations;
+            counts_.registered_bytes += window.bytes();
+        } catch (const Error &) {
+            peer.window.reset();
+            why = std::current_exception();
+        }
+    }
+    send(peer, {kOfferKind, 0, static_cast<std::uint32_t>(peer.offer.size()), mark_, 0, 0},
+         peer.offer.data());
+    if (why != nullptr)
+        std::rethrow_exception(why);
+}
+
+// Within progress() of the worker, perhaps before there is a receiver, or even before the hello.
+void UcxLinks::take_offer(Link &from, std::uint64_t mark, std::span<const std::byte> bytes) {
+    if (std::exchange(from.puts.offered_by, mark) == mark)
+        return;
+    from.puts.offer.assign(bytes.begin(), bytes.end());
+    puts_due_ = true;
+}
+
+void UcxLinks::send_long(Link &peer, const WireMessage &cell, const std::byte *payload) {
+    if (peer.endpoint == nullptr || !peer.failure.empty())
+        return;
+    if (!peer.offered()) {
+        peer.puts.held.push_back({cell, payload});
+        ++held_;
+    } else if (can_put(peer)) {
+        put(peer, cell, payload);
+    } else {
+        send(peer, cell, payload);
+    }
+}
+
+bool UcxLinks::device_puts(int rank) const {
+    return link(rank).endpoint != nullptr && worker_->device_puts(link(rank).endpoint);
+}
+
+// By agreement: if this rank cannot use the window, it says so, and the peer takes it back.
+bool UcxLinks::can_put(Link &peer) {
+    Puts &puts = peer.puts;
+    if (puts.key != nullptr || puts.offer.empty())
+        return puts.key != nullptr;
+    const std::vector<std::byte> bytes = std::exchange(puts.offer, {});
+    if (const std::optional<UcxOffer> offer = read_offer(bytes);
+        offer && std::has_single_bit(offer->ring_bytes) &&
+        (put_anyhow_ || worker_->device_puts(peer.endpoint))) {
+        try {
+            puts.key = worker_->unpack(peer.endpoint, offer->key);
+            puts.first = offer->first;
+            puts.ring_bytes = static_cast<std::size_t>(offer->ring_bytes);
+            return true;
+        } catch (const Error &) { // no device reaches that memory
+        }
+    }
+    send(peer, {kRefusalKind, 0, 0, 0, 0, 0}, nullptr);
+    return false;
+}
+
+void UcxLinks::put(Link &peer, const WireMessage &cell, const std::byte *payload) {
+    for (const PutPiece &piece : payload_in_window(cell, peer.puts.ring_bytes))
+        put(peer, payload + piece.from, piece.bytes, piece.at);
+    ++counts_.put_cells;
+    counts_.put_bytes += cell.length;
+    peer.puts.cells.push_back(cell);
+    peer.puts.cells.back().flags |= WireMessage::kPlaced;
+    to_flush(peer);
+    puts_due_ = true;
+}
+
+void UcxLinks::put(Link &peer, const std::byte *from, std::size_t bytes, std::uint64_t at) {
+    if (free_puttings_.empty()) {
+        free_puttings_.push_back(&puttings_.emplace_back());
+        free_puttings_.reserve(puttings_.size()); // on_put() must not throw
+    }
+    Putting &putting = *free_puttings_.back();
+    free_puttings_.pop_back();
+    putting = {&peer, peer.endpoint};
+    const auto parameters = ucp::RequestParameters::calling(&on_put, &putting);
+    ++counts_.puts;
+    const ucp::Request request =
+        library_.put(peer.endpoint, from, bytes, peer.puts.first + at, peer.puts.key, &parameters);
+    if (request != nullptr && !ucp::is_error(request))
+        ++unsent_;
+    else
+        free_puttings_.push_back(&putting);
+    if (ucp::is_error(request))
+        on_failed(&peer, peer.endpoint, ucp::error_of(request));
+}
+
+// Also when the link is closed and its puts have failed.
+void UcxLinks::on_put(ucp::Request request, ucp::Status status, void *putting) {
+    auto &own = *static_cast<Putting *>(putting);
+    UcxLinks &all = *own.link->all;
+    all.library_.request_free(request);
+    all.free_puttings_.push_back(&own);
+    --all.unsent_;
+    if (status != ucp::Status::ok)
+        on_failed(own.link, own.endpoint, status);
+}
+
+void UcxLinks::advance_puts() {
+    for (Link &each : links_) {
+        if (std::exchange(each.refused, false))
+            each.window.reset();
+        if (each.endpoint == nullptr || !each.failure.empty())
+            continue;
+        while (each.offered() && !each.puts.held.empty()) {
+            const Held next = each.puts.held.front();
+            each.puts.held.pop_front();
+            --held_;
+            send_long(each, next.packet, next.payload);
+        }
+        for (; each.puts.placed != 0 && each.failure.empty(); --each.puts.placed) {
+            send(each, each.puts.cells.front(), nullptr);
+            each.puts.cells.pop_front();
+        }
+        if (each.puts.to_flush())
+            flush(each);
+    }
+}
+
+} // namespace stretto::transport

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The engine over UCX and its TCP: exact answers, by puts and by messages, and exact numbers of
+// operations and copies.  Needs libucp.so.0.
+#include "doctest.h"
+
+#include <algorithm>
+#include <barrier>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "algorithms/algorithm.hpp"
+#include "engine/hosts_world.hpp"
+#include "support/environment.hpp"
+#include "transport/remote/payloads.hpp"
+#include "transport/remote/put_window.hpp"
+#include "transport/ucx/ucx_links.hpp"
+
+using namespace stretto;
+using stretto::test::Vector;
+using transport::UcxCounts;
+using transport::UcxLinks;
+namespace ucp = transport::ucp;
+
+namespace {
+
+const ::test::With over_tcp("UCX_TLS", "tcp"),
+    quiet("UCX_LOG_LEVEL", "fatal"); // before it is loaded
+
+// Connects the ranks of a world, each on its own thread.
+class Connections {
+public:
+    // `puts`: ranks let others write into their mirrors.
+    Connections(const stretto::test::World &world, bool puts)
+        : world_(world), puts_(puts), met_(world.ranks()),
+          addresses_(static_cast<std::size_t>(world.ranks())), links_(addresses_.size()),
+          counts_(addresses_.size()) {}
+
+    std::unique_ptr<transport::Links> connect(transport::EventSet &events,
+                                              transport::Segment &segment, int rank) {
+        const auto me = static_cast<std::size_t>(rank);
+        const int ranks = world_.ranks();
+        auto worker = std::make_unique<ucp::OwnedWorker>(
+            std::make_shared<const ucp::OwnedContext>(ucp::library(), addresses_.size()));
+        addresses_[me] = worker->address();
+        std::vector<std::optional<UcxLinks::Tokens>> tokens(addresses_.size());
+        const auto token = [](int from, int to) {
+            transport::LinkToken bytes{};
+            bytes[0] = static_cast<std::byte>(from + 1);
+            bytes[1] = static_cast<std::byte>(to + 1);
+            return bytes;
+        };
+        for (int other = 0; other < ranks; ++other)
+            if (!segment.here(other))
+                tokens[static_cast<std::size_t>(other)] =
+                    UcxLinks::Tokens{token(rank, other), token(other, rank)};
+        auto links = std::make_unique<UcxLinks>(std::move(worker), rank, tokens);
+        met_.arrive_and_wait();
+        for (int other = 0; other < ranks; ++other)
+            if (!segment.here(other))
+                links->meet(other, "node", addresses_[static_cast<std::size_t>(other)]);
+        const auto connected = [&] {
+            for (int other = 0; other < ranks; ++other)
+                if (!segment.here(other) && !links->connected(other))
+                    return false;
+            return true;
+        };
+        while (!connected())
+            links->connect();
+        links->join(events);
+        links->put_anyhow();
+        for (int other = 0; other < ranks; ++other)
+            if (!segment.here(other))
+                links->offer(other, puts_ ? segment.open_window(other) : transport::PutWindow());
+        links_[me] = links.get();
+        return links;
+    }
+    void note(int rank) {
+        const auto me = static_cast<std::size_t>(rank);
+        counts_[me] = links_[me]->counts();
+    }
+    const UcxCounts &of(int rank) const { return counts_[static_cast<std::size_t>(rank)]; }
+
+private:
+    const stretto::test::World &world_;
+    const bool puts_;
+    std::barrier<> met_;
+    std::vector<std::vector<std::byte>> addresses_;
+    std::vector<const UcxLinks *> links_;
+    std::vector<UcxCounts> counts_;
+};
+
+std::vector<UcxCounts> allreduce(stretto::test::World world, const std::string &algorithm,
+                                 std::size_t count, int calls, bool puts) {
+    CAPTURE(algorithm);
+    CAPTURE(world.slice);
+    Connections connections(world, puts);
+    world.ended = [&](int rank) { connections.note(rank); };
+    const schedule::Schedule schedule = algorithms::make(
+        algorithms::parse(schedule::Collective::allreduce, algorithm), world.ranks(), 0, {});
+    for (const Vector &output :
+         stretto::test::play(world, schedule, count, calls,
+                             [&](transport::EventSet &events, transport::Segment &segment,
+                                 int rank) { return connections.connect(events, segment, rank); }))
+        CHECK(stretto::test::wrong_sums(output, world.ranks()) == 0);
+    std::vector<UcxCounts> counts;
+    for (int rank = 0; rank < world.ranks(); ++rank)
+        counts.push_back(connections.of(rank));
+    return counts;
+}
+
+} // namespace
+
+TEST_CASE("a ring over hosts puts each byte once, and its readers copy none") {
+    stretto::test::World world;
+    world.host_of = {0, 1, 2};
+    world.ring = 1 << 20;
+    // Payloads in cells, and in bulk rings.
+    for (const std::size_t slice : {std::size_t{1} << 14, std::size_t{1} << 17}) {
+        world.slice = slice;
+        const auto ranks = static_cast<std::size_t>(world.ranks());
+        constexpr std::size_t slices = 6; // of a block: several laps of the rings
+        constexpr int calls = 4;
+        const std::size_t count = ranks * slices * slice / sizeof(std::int64_t);
+        const std::uint64_t cells = 2 * (ranks - 1) * slices * calls;
+        for (const UcxCounts &each : allreduce(world, "ring", count, calls, true)) {
+            CHECK(each.put_cells == cells);
+            CHECK(each.put_bytes == cells * slice);
+            CHECK(each.puts >= cells);
+            CHECK(each.puts <= cells + cells * (slice + 64) / world.ring + 1); // round the end
+            CHECK(each.registrations == ranks - 1);
+            CHECK(each.registered_bytes == (ranks - 1) * 2 * world.ring);
+            CHECK(each.copies == 0);
+            CHECK(each.copied_bytes == 0);
+        }
+        for (const UcxCounts &each : allreduce(world, "ring", count, calls, false)) {
+            CHECK(each.puts == 0);
+            CHECK(each.registrations == 0);
+            if (slice < transport::kLeastBulkBytes) // others may be fetched
+                CHECK(each.copied_bytes == cells * slice);
+        }
+    }
+}
+
+TEST_CASE("answers are exact by puts, whatever the algorithm, the rings and the slices") {
+    stretto::test::World world;
+    for (const std::vector<std::int32_t> &placement :
+         std::vector<std::vector<std::int32_t>>{{0, 1}, {0, 1, 0, 2, 1}}) {
+        world.host_of = placement;
+        for (const auto &[ring, slice] : std::vector<std::pair<std::size_t, std::size_t>>{
+                 {1 << 15, 1 << 13}, {1 << 17, 40'000}, {1 << 19, 1 << 17}}) {
+            world.ring = ring;
+            world.slice = slice;
+            for (const char *algorithm : {"ring", "direct", "chain", "rabenseifner", "circulant"})
+                (void)allreduce(world, algorithm, 50'003, 3, true);
+        }
+    }
+}
+
+TEST_CASE("a delay changes nothing but the time") {
+    stretto::test::World world;
+    world.host_of = {0, 1, 2};
+    world.ring = 1 << 17;
+    world.slice = 1 << 14;
+    world.delay_ns = 100'000;
+    for (const UcxCounts &each : allreduce(world, "ring", 50'003, 3, true))
+        CHECK(each.put_cells > 0);
+}
