@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "support/processes.hpp"
+#include "support/shared_counter.hpp"
 #include "support/text.hpp"
 #include "support/world.hpp"
 
@@ -186,7 +187,8 @@ TEST_CASE("the library stays where its threads are, whatever is closed") {
 }
 
 TEST_CASE("a process may end while threads of a communicator run") {
-    CHECK(test::on_bare_processes(3, [job = test::fresh_job()](int rank) {
+    test::SharedCounter have_all;
+    CHECK(test::on_bare_processes(3, [&, job = test::fresh_job()](int rank) {
               stretto_comm comm = nullptr;
               test::check(stretto_init_explicit(rank, 3, job.c_str(), &comm));
               static std::int64_t in = 1, out = 0, got = 0;
@@ -195,6 +197,8 @@ TEST_CASE("a process may end while threads of a communicator run") {
               test::check(
                   stretto_iallreduce(comm, &in, &out, 1, STRETTO_INT64, STRETTO_SUM, &request));
               test::check(stretto_wait(&request));
+              ++*have_all; // on another host a rank that ends earlier would be one that died
+              have_all.await(3);
               std::exit(out == 3 ? 0 : 1); // without finalize
               return 1;
           }) == std::vector<int>{0, 0, 0});
