@@ -187,11 +187,14 @@ private:
 };
 
 // Whether UCX has a device by which ranks of other hosts reach this one: it finds none on the way
-// to the own address then.
+// to the own address then.  UCX 1.13 aborts if an endpoint of RoCE is closed before its peer has
+// answered.
 bool reaches_network(const std::shared_ptr<const ucp::OwnedContext> &context) {
     ucp::OwnedWorker worker(context);
     try {
-        worker.close(worker.connect(worker.address(), nullptr, nullptr));
+        ucp::Endpoint *const self = worker.connect(worker.address(), nullptr, nullptr);
+        (void)worker.settle(self);
+        worker.close(self);
         return true;
     } catch (const Error &) {
         return false;
@@ -238,6 +241,9 @@ std::string UcxFactory::missing(const transport::Opening &opening) const {
         const bool strangers_write = ucp::names_tcp(ucp::named_transports(ucp::library()));
         if (by_name && strangers_write)
             return "";
+        if (const std::string fault = ucp::known_fault(ucp::library().version());
+            !by_name && !fault.empty())
+            return fault;
         return strangers_write
                    ? "UCX_TLS names tcp, and any process that connects to UCX's own TCP can "
                      "write into the memory of this one; set STRETTO_TRANSPORT to ucx if all "

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "transport/ucx/ucp_abi.hpp"
 
@@ -61,6 +62,10 @@ struct Library {
 // Loads it; a program that has loaded UCX shares it.  It stays loaded.  Throws Error(system), with
 // a remedy, if it is not there, too old, or not for several threads.
 const Library &library();
+
+// Why this version is not to be used unasked, by what ucp_get_version_string() says; "" if nothing
+// is known against it.
+std::string known_fault(std::string_view version);
 
 // The threads of UCX, which let in connections, are not in a forked child.  So a child cannot use
 // UCX if its parent had contexts when it forked, and says so here; "" if it can.

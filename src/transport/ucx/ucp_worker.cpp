@@ -14,6 +14,8 @@ namespace stretto::transport::ucp {
 
 namespace {
 
+constexpr std::uint64_t kSettleWithinNs = 1'000'000'000;
+
 // What a function of UCX prints.
 template<class Print>
 std::string printed(Print &&print) {
@@ -118,9 +120,8 @@ OwnedWorker::OwnedWorker(std::shared_ptr<const OwnedContext> context)
 // The peers may be dead or stopped, so the end of endpoints is not awaited for long: a worker that
 // is destroyed takes the rest with it.  Keys that a put may still use are then left to the process.
 OwnedWorker::~OwnedWorker() {
-    constexpr std::uint64_t kCloseWithinNs = 1'000'000'000;
     for (const std::uint64_t start = now_ns();
-         !closing_.empty() && now_ns() - start < kCloseWithinNs;) {
+         !closing_.empty() && now_ns() - start < kSettleWithinNs;) {
         (void)library_.worker_progress(worker_);
         std::erase_if(closing_, [&](const Closing &each) {
             const bool over = library_.request_status(each.request) != Status::in_progress;
@@ -188,6 +189,22 @@ RemoteKey *OwnedWorker::unpack(Endpoint *endpoint, std::span<const std::byte> pa
     RemoteKey *key = nullptr;
     library_.check(library_.key_unpack(endpoint, packed.data(), &key), "write a peer's memory");
     return key;
+}
+
+bool OwnedWorker::settle(Endpoint *endpoint) {
+    const RequestParameters parameters;
+    const Request request = library_.flush(endpoint, &parameters);
+    if (request == nullptr || is_error(request))
+        return request == nullptr;
+    Status status = Status::in_progress;
+    for (const std::uint64_t start = now_ns(); now_ns() - start < kSettleWithinNs;) {
+        (void)library_.worker_progress(worker_);
+        status = library_.request_status(request);
+        if (status != Status::in_progress)
+            break;
+    }
+    library_.request_free(request);
+    return status == Status::ok;
 }
 
 void OwnedWorker::close(Endpoint *endpoint, RemoteKey *key) noexcept {

@@ -41,6 +41,13 @@ TEST_CASE("messages that overtook others are delivered in their turns") {
     CHECK(InTurn<int>::after(UINT32_MAX) == 1); // 0 is no turn
 }
 
+TEST_CASE("versions of UCX that abort where a peer fails are used by name only") {
+    for (const char *old : {"1.12.1", "1.13.0", "1.13.1"})
+        CHECK(transport::ucp::known_fault(old).starts_with(std::string("UCX ") + old + " aborts"));
+    for (const char *fine : {"1.14.0", "1.22.0", "1.120.0", "2.0.0"})
+        CHECK(transport::ucp::known_fault(fine) == "");
+}
+
 TEST_CASE("each direction of each link of each communicator of each job has a token of its own") {
     const net::Key key(net::Bytes32{std::byte{1}}), other(net::Bytes32{std::byte{2}});
     const transport::LinkToken token = link_token(key, 5, 0, 1);
