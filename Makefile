@@ -30,7 +30,7 @@ c_files := $(shell find src include mpi python tests bench examples lab -type f 
 python_files := python tests bench examples docs tools lab lab/cluster lab/reliability lab/rsh lab/soak lab/wakeups
 
 .PHONY: demo test test-full test-cpp test-python test-torch test-torch-next test-lab test-mpi test-simgrid test-compilers test-aarch64 \
-	test-glibc test-musl build-asan build-tsan test-asan test-tsan reliability bench format format-check lint install clean
+	test-rdma test-glibc test-musl build-asan build-tsan test-asan test-tsan reliability bench format format-check lint install clean
 .DELETE_ON_ERROR:
 
 demo: $(INSTALLED)
@@ -193,6 +193,12 @@ test-musl: $(INSTALLED) $(ZIG)
 	$(call zig,musl)/cc -O2 tests/musl/sums.c -Iinclude -Lbuild/musl/src/api -lstretto \
 		-Wl,-rpath,$(abspath build/musl/src/api) -o build/musl/sums
 	for ranks in 1 2 3; do $(BIN)/stretto run -n $$ranks build/musl/sums || exit 1; done
+
+# The tests over UCX once more, over verbs: a virtual machine with a soft RoCE device.
+test-rdma: $(INSTALLED)
+	@tools/need.sh $@ qemu-system-x86_64=qemu-system-x86 busybox=busybox-static cpio=cpio rdma=iproute2 depmod=kmod
+	$(call build,test,-DSTRETTO_BENCH=ON)
+	$(BIN)/python tests/rdma/run.py --build build/test --ctest $(BIN)/ctest --folder build/rdma
 
 # The simulator beside SimGrid, which has to be there (Debian: libsimgrid-dev).
 test-simgrid: $(BUILD_TOOLS)

@@ -15,7 +15,7 @@
 
 #include "base/clock.hpp"
 #include "bootstrap/network/ucx_transport.hpp"
-#include "support/environment.hpp"
+#include "support/ucx_settings.hpp"
 #include "transport/inbox.hpp"
 #include "transport/shm/placement.hpp"
 #include "transport/shm/segment.hpp"
@@ -27,8 +27,6 @@ using bootstrap::UcxTransport;
 namespace ucp = transport::ucp;
 
 namespace {
-
-const test::With over_tcp("UCX_TLS", "tcp"), quiet("UCX_LOG_LEVEL", "fatal"); // before it is loaded
 
 // Of the first rank: its hellos fail as often as this says.
 int failures = 0;

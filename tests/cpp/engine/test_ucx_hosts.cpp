@@ -12,7 +12,7 @@
 
 #include "algorithms/algorithm.hpp"
 #include "engine/hosts_world.hpp"
-#include "support/environment.hpp"
+#include "support/ucx_settings.hpp"
 #include "transport/remote/payloads.hpp"
 #include "transport/remote/put_window.hpp"
 #include "transport/ucx/ucx_links.hpp"
@@ -24,9 +24,6 @@ using transport::UcxLinks;
 namespace ucp = transport::ucp;
 
 namespace {
-
-const ::test::With over_tcp("UCX_TLS", "tcp"),
-    quiet("UCX_LOG_LEVEL", "fatal"); // before it is loaded
 
 // Connects the ranks of a world, each on its own thread.
 class Connections {

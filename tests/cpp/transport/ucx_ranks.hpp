@@ -15,6 +15,7 @@
 #include "base/clock.hpp"
 #include "base/status.hpp"
 #include "support/environment.hpp"
+#include "support/ucx_settings.hpp"
 #include "transport/inbox.hpp"
 #include "transport/remote/put_window.hpp"
 #include "transport/ucx/ucx_links.hpp"
@@ -26,9 +27,6 @@ using stretto::transport::Links;
 using stretto::transport::LinkToken;
 using stretto::transport::UcxLinks;
 using stretto::transport::WireMessage;
-
-// Before UCX is loaded.
-inline const With over_tcp("UCX_TLS", "tcp"), quiet("UCX_LOG_LEVEL", "fatal");
 
 class UcxInbox final : public Inbox {
 public:
