@@ -14,7 +14,7 @@ namespace stretto::transport::ucp {
 
 namespace {
 
-constexpr std::uint64_t kSettleWithinNs = 1'000'000'000;
+constexpr std::uint64_t kCloseWithinNs = 1'000'000'000, kSettleWithinNs = 10'000'000'000;
 
 // What a function of UCX prints.
 template<class Print>
@@ -121,7 +121,7 @@ OwnedWorker::OwnedWorker(std::shared_ptr<const OwnedContext> context)
 // is destroyed takes the rest with it.  Keys that a put may still use are then left to the process.
 OwnedWorker::~OwnedWorker() {
     for (const std::uint64_t start = now_ns();
-         !closing_.empty() && now_ns() - start < kSettleWithinNs;) {
+         !closing_.empty() && now_ns() - start < kCloseWithinNs;) {
         (void)library_.worker_progress(worker_);
         std::erase_if(closing_, [&](const Closing &each) {
             const bool over = library_.request_status(each.request) != Status::in_progress;

@@ -66,7 +66,7 @@ public:
     bool device_puts(Endpoint *endpoint) const;
     // The key of a peer's memory, from what the peer has packed.  Throws Error(system).
     RemoteKey *unpack(Endpoint *endpoint, std::span<const std::byte> packed);
-    // Waits until the peer has all that was sent by the endpoint, for a second at most.  Only if
+    // Waits until the peer has all that was sent by the endpoint, for ten seconds at most.  Only if
     // nothing else uses the worker.
     bool settle(Endpoint *endpoint);
     // At once, whatever the peer does.  What is unfinished fails.  `key` (null: none) was unpacked
