@@ -25,7 +25,7 @@ Stream *stream_of(Device &device, Stream *handle) {
     if (number <= 2) {
         Stream *&standing = number == 2 ? own : legacy;
         if (standing == nullptr)
-            standing = new Stream;
+            standing = &device.all_streams.emplace_back();
         stream = standing;
         device.streams.insert(stream);
     }
@@ -319,7 +319,7 @@ int cuStreamCreate(Stream **stream, unsigned flags) {
     if (disturbs_capture(device))
         return kCaptureUnsupported;
     device.note_request();
-    *stream = new Stream;
+    *stream = &device.all_streams.emplace_back();
     (*stream)->blocking = flags == 0;
     device.streams.insert(*stream);
     own(device, *stream);

@@ -103,6 +103,8 @@ public:
     std::map<const std::byte *, std::size_t> pinned; // host memory
     std::set<const std::byte *> registered;          // those that are not the driver's own
     std::set<Stream *> streams;
+    // Also those that are destroyed: so a new one has another handle.
+    std::deque<Stream> all_streams;
     std::set<const Event *> events;
     std::set<const Context *> contexts;
     std::map<const void *, const Context *> owners; // of memory, registrations, streams, events
