@@ -101,8 +101,8 @@ STRETTO_API stretto_status stretto_request_free(stretto_request *request);
  *   was given before the call.
  * - What the stream is given after the call begins when the result is there.  No kernel waits.
  * - `request` may be NULL: then the library frees the request when the call ends.  If such a call
- * fails, so has the communicator, and the next call of it returns the error.  Otherwise the request
- * is waited for or tested as any other.
+ *   fails, so has the communicator, and the next call of it returns the error.  Otherwise the
+ *   request is waited for or tested as any other.
  * - If a call fails, or times out, the stream goes on, with buffers of undefined content.
  * All ranks begin their calls in the same order, whatever their streams; each rank has a stream of
  * its own, or none.  Buffers may be in host memory; then nothing but the stream touches them
@@ -113,7 +113,7 @@ STRETTO_API stretto_status stretto_request_free(stretto_request *request);
  * return STRETTO_ERR_UNSUPPORTED meanwhile, as do all calls if the stream is being captured into a
  * graph (or is the legacy default stream, and one that it waits for is), or the process has no CUDA
  * driver, or one before CUDA 11.7.  A call returns STRETTO_ERR_ARGUMENT if the stream was
- * destroyed. Blocking calls are not ordered.  stretto_stream_begin: STRETTO_ERR_ARGUMENT if this
+ * destroyed.  Blocking calls are not ordered.  stretto_stream_begin: STRETTO_ERR_ARGUMENT if this
  * thread has a stream already, stretto_stream_end if it has none. */
 STRETTO_API stretto_status stretto_stream_begin(void *stream);
 STRETTO_API stretto_status stretto_stream_end(void);

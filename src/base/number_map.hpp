@@ -26,7 +26,6 @@ public:
     };
 
     // nullptr if there is none.
-    Value *find(std::uint64_t key) { return const_cast<Value *>(std::as_const(*this).find(key)); }
     const Value *find(std::uint64_t key) const {
         if (places_.empty())
             return nullptr;

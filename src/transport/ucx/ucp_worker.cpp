@@ -191,20 +191,16 @@ RemoteKey *OwnedWorker::unpack(Endpoint *endpoint, std::span<const std::byte> pa
     return key;
 }
 
-bool OwnedWorker::settle(Endpoint *endpoint) {
+void OwnedWorker::settle(Endpoint *endpoint) noexcept {
     const RequestParameters parameters;
     const Request request = library_.flush(endpoint, &parameters);
     if (request == nullptr || is_error(request))
-        return request == nullptr;
-    Status status = Status::in_progress;
-    for (const std::uint64_t start = now_ns(); now_ns() - start < kSettleWithinNs;) {
+        return;
+    for (const std::uint64_t start = now_ns();
+         library_.request_status(request) == Status::in_progress &&
+         now_ns() - start < kSettleWithinNs;)
         (void)library_.worker_progress(worker_);
-        status = library_.request_status(request);
-        if (status != Status::in_progress)
-            break;
-    }
     library_.request_free(request);
-    return status == Status::ok;
 }
 
 void OwnedWorker::close(Endpoint *endpoint, RemoteKey *key) noexcept {

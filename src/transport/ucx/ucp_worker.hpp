@@ -68,7 +68,7 @@ public:
     RemoteKey *unpack(Endpoint *endpoint, std::span<const std::byte> packed);
     // Waits until the peer has all that was sent by the endpoint, for ten seconds at most.  Only if
     // nothing else uses the worker.
-    bool settle(Endpoint *endpoint);
+    void settle(Endpoint *endpoint) noexcept;
     // At once, whatever the peer does.  What is unfinished fails.  `key` (null: none) was unpacked
     // for this endpoint and ends with it: unfinished puts still use it.
     void close(Endpoint *endpoint, RemoteKey *key = nullptr) noexcept;
