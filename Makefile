@@ -80,19 +80,21 @@ build = $(BIN)/cmake -S . -B build/$(1) -G Ninja $(cmake_options) $(2) --log-lev
 ctest = $(BIN)/ctest --test-dir build/$(1) --output-on-failure --timeout 900 $(2)
 sanitize = -DCMAKE_BUILD_TYPE=RelWithDebInfo "-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1 -g1" \
 	-DSTRETTO_SANITIZE=$(1)
-# What runs under sanitizers always: where ranks share memory, or threads do.  The rest: make test-full.
-shared_tests := net transport transports engine hosts api_collectives api_nonblocking api_errors api_costs api_messages \
-	api_parts api_communicators api_children api_exchanges api_message_programs \
-	api_failures api_peers api_memory api_memory_messages api_shrink api_shrink_failures \
-	api_xpmem api_trace api_late_ranks api_start api_polling api_timeouts api_threads api_abort api_notify trace programs \
-	membership membership_agent \
-	deferred deferred_nonblocking device_calls device_capture device_contexts device_failing device_order device_pipeline device_processes device_nonblocking
-# What goes through the same threads with other values.
-value_tests := api_attach api_ops api_reproducible api_arguments
-# What only ranks on several hosts do.
-over_hosts := api_trials api_arrivals api_phases api_stall
-executables = $(1:%=test_%) $(over_hosts:%=test_%)
-only = -R '^($(subst $() ,|,$(strip $(1) $(over_hosts:%=%_hosts))))$$'
+# What runs under both sanitizers always: where threads of one process share more than a segment, which
+# each rank maps at an address of its own.  The rest: make test-full.
+threaded_tests := transport transports engine hosts api_nonblocking api_failures api_late_ranks api_shrink \
+	api_trace api_polling api_timeouts api_threads api_abort api_notify trace membership membership_agent \
+	deferred deferred_nonblocking device_calls device_capture device_contexts device_failing device_order device_pipeline \
+	device_processes device_nonblocking
+threaded_over_hosts := api_phases api_stall
+# Where the address sanitizer alone watches: what goes through the same threads with other calls and values.
+memory_tests := $(threaded_tests) net api_collectives api_errors api_costs api_messages api_parts api_communicators \
+	api_children api_exchanges api_message_programs api_peers api_memory api_memory_messages api_shrink_failures \
+	api_xpmem api_start programs api_attach api_ops api_reproducible api_arguments
+memory_over_hosts := $(threaded_over_hosts) api_trials api_arrivals
+# (tests, those that run over hosts): their executables, and what picks them.
+executables = $(1:%=test_%) $(2:%=test_%)
+only = -R '^($(subst $() ,|,$(strip $(1) $(2:%=%_hosts))))$$'
 
 # Many tests wait: meanwhile, at the lowest priority, the builds with sanitizers compile.
 test: $(INSTALLED) $(TOOLS)
@@ -145,16 +147,16 @@ test-mpi: $(INSTALLED) $(TOOLS)
 # One instruction set will do here, and the address sanitizer for what ranks share: all of it compiles
 # for minutes (test-full).  Rooms that it leaves out were compiled for the package.
 build-asan: $(INSTALLED)
-	$(call build,asan,$(call sanitize,address$(comma)undefined) -DSTRETTO_KERNELS=baseline -DSTRETTO_SANITIZE_ALL=OFF -DSTRETTO_PURE_FROM=$(abspath build/test),$(call executables,$(shared_tests) $(value_tests)))
+	$(call build,asan,$(call sanitize,address$(comma)undefined) -DSTRETTO_KERNELS=baseline -DSTRETTO_SANITIZE_ALL=OFF -DSTRETTO_PURE_FROM=$(abspath build/test),$(call executables,$(memory_tests),$(memory_over_hosts)))
 
 build-tsan: $(BUILD_TOOLS)
-	$(call build,tsan,$(call sanitize,thread) -DSTRETTO_KERNELS=baseline,$(call executables,$(shared_tests)))
+	$(call build,tsan,$(call sanitize,thread) -DSTRETTO_KERNELS=baseline,$(call executables,$(threaded_tests),$(threaded_over_hosts)))
 
 test-asan: build-asan
-	$(call ctest,asan,-j $(JOBS) $(call only,$(shared_tests) $(value_tests)))
+	$(call ctest,asan,-j $(JOBS) $(call only,$(memory_tests),$(memory_over_hosts)))
 
 test-tsan: build-tsan
-	$(call ctest,tsan,-j $(JOBS) $(call only,$(shared_tests)))
+	$(call ctest,tsan,-j $(JOBS) $(call only,$(threaded_tests),$(threaded_over_hosts)))
 
 # Warnings are errors, with each GCC from 12 and Clang from 15 on that is installed, or those that
 # COMPILERS names by their C++ compilers.
