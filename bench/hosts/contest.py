@@ -23,6 +23,7 @@ from figure import draw
 from jobs import Measured, launches, measure
 from launching import LaunchError
 from peers import run
+from placement import placements, spoken
 from recipes import BUILD, RECIPES, Recipe
 from rich.console import Console
 from rich.progress import Progress, TimeElapsedColumn
@@ -45,8 +46,8 @@ def recipes(text: str) -> list[Recipe]:
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="run.py", description=__doc__)
     add = parser.add_argument
-    add("--hosts", type=numbers, default="4,5,6,7,8,16", help="numbers of hosts (4,5,6,7,8,16)")
-    add("--ranks-per-host", type=int, default=1, metavar="K", help="ranks on each host (1)")
+    add("--hosts", type=placements, default="4,5,6,7,8,16",
+        help="how many, and ranks on each: 4, 8x2, 3+1+4 (4,5,6,7,8,16)")  # fmt: skip
     add("--rate", default="1gbit", help="of the links, each way, headers included (1gbit)")
     add("--congestion", default="reno", help="TCP's congestion control, for all (reno)")
     add("--sizes", type=parse_sizes, default=SIZES, help=f"of the vector ({SIZES})")
@@ -79,21 +80,22 @@ def build(chosen: list[Recipe], console: Console) -> None:
 
 def measure_all(
     arguments: argparse.Namespace, console: Console
-) -> tuple[list[Measured], dict[int, list[float]], list[str]]:
+) -> tuple[list[Measured], dict[str, list[float]], list[str]]:
     """What was measured, what the links carry, and what failed."""
     found, rates, failures = [], {}, []
     with Progress(*Progress.get_default_columns(), TimeElapsedColumn(), console=console) as bar:
         task = bar.add_task("", total=len(arguments.hosts))
-        for hosts in arguments.hosts:
-            bar.update(task, description=f"{hosts} hosts")
-            with made(hosts, arguments.rate, arguments.congestion) as cluster:
-                rates[hosts] = cluster.probe(PROBE_SECONDS)["payload_bits_per_second"]
+        for placement in arguments.hosts:
+            hosts = f"{spoken(str(placement))} hosts"
+            bar.update(task, description=hosts)
+            with made(placement.hosts, arguments.rate, arguments.congestion) as cluster:
+                rates[str(placement)] = cluster.probe(PROBE_SECONDS)["payload_bits_per_second"]
                 for job, recipe, variant in launches(
-                    cluster, hosts, arguments.ranks_per_host, arguments.peers, arguments.sizes,
-                    arguments.patience, arguments.every_variant,
+                    cluster, placement, arguments.peers, arguments.sizes, arguments.patience,
+                    arguments.every_variant,
                 ):  # fmt: skip
                     what = " ".join(filter(None, (recipe.title, variant.name)))
-                    bar.update(task, description=f"{hosts} hosts, {what}")
+                    bar.update(task, description=f"{hosts}, {what}")
                     try:
                         for one in measure(job, recipe, variant):
                             found.append(one)
@@ -103,7 +105,7 @@ def measure_all(
                                 console.print(line(one, ours, what), highlight=False)
                     except LaunchError as error:
                         failures.append(str(error))
-                        console.print(f"{what} failed on {hosts} hosts: {error}", markup=False)
+                        console.print(f"{what} failed on {hosts}: {error}", markup=False)
             bar.advance(task)
     return found, rates, failures
 
@@ -112,7 +114,8 @@ def line(one: Measured, stretto: Measured, what: str) -> str:
     """Of what was just measured."""
     who = what if one.who == "peer" else one.who
     times = [f"{statistics.median(each.us):,.0f}" for each in (one, stretto)]
-    return f"{one.hosts} hosts, {size_text(one.bytes)}: {who} {times[0]} µs, Stretto {times[1]} µs"
+    hosts = spoken(str(one.placement))
+    return f"{hosts} hosts, {size_text(one.bytes)}: {who} {times[0]} µs, Stretto {times[1]} µs"
 
 
 def facts(chosen: list[Recipe]) -> dict:

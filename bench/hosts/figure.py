@@ -7,6 +7,7 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 from pages import peer_names
+from placement import spoken
 from plot import COLOURS, SIZE_TICKS
 from recipes import RECIPES
 from sizes import size_text
@@ -16,14 +17,13 @@ MORE_COLOURS = {**COLOURS, "gloo": "#ca6f1e", "plain": "0.45"}
 
 def draw(results: dict, path: Path) -> None:
     rows = results["rows"]
-    places = list(dict.fromkeys((row["hosts"], row["ranks_per_host"]) for row in rows))
+    places = list(dict.fromkeys(row["placement"] for row in rows))
     figure = Figure(figsize=(2 + 3.6 * len(places), 7.5), layout="tight")
     axes = figure.subplots(2, len(places), sharex=True, sharey="row", squeeze=False)
     for times, ratios, place in zip(*axes, places, strict=True):
-        here = [row for row in rows if (row["hosts"], row["ranks_per_host"]) == place]
+        here = [row for row in rows if row["placement"] == place]
         _draw_place(times, ratios, here)
-        more = f" × {place[1]} ranks" if place[1] > 1 else ""
-        times.set(title=f"{place[0]} hosts{more}", xscale="log", yscale="log")
+        times.set(title=f"{spoken(place)} hosts", xscale="log", yscale="log")
         ratios.set(yscale="log")
         ratios.set_xticks(SIZE_TICKS, [size_text(size) for size in SIZE_TICKS], fontsize=7)
         ratios.set_yticks([0.5, 1, 2, 4, 8, 16, 32], ["0.5", "1", "2", "4", "8", "16", "32"])

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from cluster import Cluster
+from placement import Placement
 from recipes import KIB, MIB, Job, Recipe, Variant
 
 # With the first peer only: plain sockets need no library beside them.
@@ -24,8 +25,7 @@ WARMUP = 60
 class Measured:
     """One contestant at one size in one launch."""
 
-    hosts: int
-    ranks_per_host: int
+    placement: Placement
     bytes: int
     peer: str
     variant: str
@@ -54,22 +54,22 @@ def plan(sizes: list[int], patience: float = 1.0) -> str:
 
 
 def launches(
-    cluster: Cluster, hosts: int, ranks_per_host: int, recipes: list[Recipe], sizes: list[int],
+    cluster: Cluster, placement: Placement, recipes: list[Recipe], sizes: list[int],
     patience: float, every_variant: bool,
 ) -> Iterator[tuple[Job, Recipe, Variant]]:  # fmt: skip
-    """All launches of a number of hosts: each variant with the sizes that are its own.  Where plain
+    """All launches of a placement: each variant with the sizes that are its own.  Where plain
     sockets go with them, small and large ones are apart: their roles are others."""
     for number, recipe in enumerate(recipes):
         plain = number == 0 and recipe.takes_plain_sockets
         for variant in recipe.variants:
             if not (variant.usual or every_variant):
                 continue
-            if variant.of_several and ranks_per_host == 1:
+            if variant.of_several and not placement.shares_hosts:
                 continue
             mine = [s for s in sizes if variant.from_bytes <= s <= variant.to_bytes]
             for small, group in itertools.groupby(mine, lambda s: plain and s <= SMALL):  # noqa: B023
                 who = ("stretto", "peer", *(PLAIN if small else PLAIN[:1] if plain else ()))
-                job = Job(cluster, hosts, ranks_per_host, who, plan(list(group), patience))
+                job = Job(cluster, placement, who, plan(list(group), patience))
                 yield job, recipe, variant
 
 
@@ -80,7 +80,7 @@ def records(
     and the record of each size.  Raises LaunchError, also if it takes longer than `limit` seconds.
     """
     if limit is None:
-        limit = 120 + 5 * job.ranks
+        limit = 120 + 5 * job.placement.ranks
     with tempfile.NamedTemporaryFile(prefix="hosts-bench-") as meeting:
         command, environment = recipe.start(job, variant, meeting.name)
         yield from job.cluster.lines(command, environment, limit)
@@ -100,8 +100,7 @@ def measured(job: Job, recipe: Recipe, variant: Variant, record: dict) -> Iterat
     for who, found in record.items():
         if isinstance(found, dict):
             yield Measured(
-                job.hosts,
-                job.ranks_per_host,
+                job.placement,
                 record["bytes"],
                 recipe.name,
                 variant.name,

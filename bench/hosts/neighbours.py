@@ -46,7 +46,7 @@ def times(rows: list[dict]) -> dict[tuple[str, int, int], float]:
     """Medians in microseconds by library, hosts and bytes, of a rank on each host."""
     found = {}
     for row in rows:
-        if row["ranks_per_host"] == 1:
+        if row["placement"] == str(row["hosts"]):
             at = row["hosts"], row["bytes"]
             found[(STRETTO, *at)] = row["stretto"]["p50_us"]
             for name, peer in row["peers"].items():
@@ -69,7 +69,9 @@ def latency_us(found: dict, rates: dict[int, float]) -> float:
 
 def summarise(rows: list[dict], rates: dict[str, list[float]]) -> dict:
     """`rows` and `rates` are those of run.py."""
-    carried = {int(hosts): statistics.median(each) for hosts, each in rates.items()}
+    carried = {
+        int(hosts): statistics.median(each) for hosts, each in rates.items() if hosts.isdigit()
+    }
     found = times(rows)
     latency = latency_us(found, carried)
 

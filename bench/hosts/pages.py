@@ -6,6 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from jobs import SMALL
+from placement import spoken
 from recipes import RECIPES
 from rich import box
 from rich.console import Console
@@ -80,8 +81,7 @@ def large_table(rows: list[dict]) -> tuple[list[str], Lines]:
 
 
 def _place(row: dict) -> str:
-    more = f" × {row['ranks_per_host']}" if row["ranks_per_host"] > 1 else ""
-    return f"{row['hosts']}{more}"
+    return spoken(row["placement"])
 
 
 def variants_table(rows: list[dict]) -> tuple[list[str], Lines]:
@@ -125,8 +125,8 @@ def show(results: dict, console: Console) -> None:
 def write_markdown(results: dict, path: Path) -> None:
     meta = results["meta"]
     rates = "; ".join(
-        f"{hosts} hosts {min(each) / 1e6:.0f} to {max(each) / 1e6:.0f} Mbit/s"
-        for hosts, each in results["rates"].items()
+        f"{spoken(place)} hosts {min(each) / 1e6:.0f} to {max(each) / 1e6:.0f} Mbit/s"
+        for place, each in results["rates"].items()
     )
     packages = ", ".join(f"{RECIPES[n].title} ({', '.join(p)})" for n, p in meta["peers"].items())
     text = [

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from cluster import ROOT, RSH, Cluster
 from peers import PEERS, run
+from placement import Placement
 
 HERE = Path(__file__).resolve().parent
 BUILD = HERE / ".build"
@@ -37,23 +38,15 @@ class Variant:
 
 @dataclass(frozen=True)
 class Job:
-    """What a launch is of: hosts h1 to hN, so many ranks on each."""
+    """What a launch is of."""
 
     cluster: Cluster
-    hosts: int
-    ranks_per_host: int
+    placement: Placement
     contestants: tuple[str, ...]
     plan: str
     # Of hosts_bench only: other contestants and plans after that, and elements of int32.
     then: tuple[tuple[tuple[str, ...], str], ...] = ()
     contest: str = "allreduce"
-
-    @property
-    def ranks(self) -> int:
-        return self.hosts * self.ranks_per_host
-
-    def host_list(self, suffix: str = "") -> str:
-        return ",".join(f"h{number}{suffix}" for number in range(1, self.hosts + 1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,14 +107,13 @@ class Mpi(Recipe):
 
     def launcher(self, job: Job) -> list[object]:
         return [self.prefix / "bin" / "mpiexec.hydra", "-launcher", "ssh", "-launcher-exec", RSH,
-                "-hosts", job.host_list(), "-ppn", job.ranks_per_host, "-n",
-                job.ranks]  # fmt: skip
+                "-hosts", job.placement.slots(), "-n", job.placement.ranks]  # fmt: skip
 
 
 class OpenMpi(Mpi):
     def launcher(self, job: Job) -> list[object]:
         return [self.prefix / "bin" / "mpirun", "--allow-run-as-root", "--bind-to", "none",
-                "--prtemca", "plm_ssh_agent", RSH, "-H", job.host_list(f":{job.ranks_per_host}"),
+                "--prtemca", "plm_ssh_agent", RSH, "-H", job.placement.slots(),
                 "-x", "STRETTO_ADDR", "-x", "STRETTO_SECRET"]  # fmt: skip
 
 
@@ -147,8 +139,8 @@ class Gloo(Recipe):
         }
         options = [f"--env={name}={value}" for name, value in variables.items()]
         command = job.cluster.command(
-            "run", "--hosts", f"1-{job.hosts}", "--ranks-per-host", job.ranks_per_host,
-            "--no-prefix", "--launcher", "torchrun", *options, sys.executable,
+            "run", "--hosts", job.placement.host_of_ranks(), "--no-prefix",
+            "--launcher", "torchrun", *options, sys.executable,
             HERE / "gloo_bench.py", meeting, job.plan)  # fmt: skip
         return command, {}
 

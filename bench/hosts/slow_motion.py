@@ -24,6 +24,7 @@ from cluster import ROOT, Cluster, made
 from contest import build, facts, numbers
 from jobs import records
 from launching import LaunchError
+from placement import Placement
 from recipes import KIB, MIB, RECIPES, Job, Variant
 from rich.console import Console
 from sizes import parse_sizes, size_text
@@ -289,5 +290,5 @@ class Sweep:
         variant = Variant(usual.name, (*launch, *usual.arguments, *passed), settings)
         (who, plan), *then = plans
         contest = TYPES[self.options.dtype]
-        job = Job(cluster, self.ranks, 1, who, plan, tuple(then), contest)
+        job = Job(cluster, Placement((1,) * self.ranks), who, plan, tuple(then), contest)
         return records(job, RECIPES["openmpi"], variant, limit)

@@ -7,6 +7,7 @@ import statistics
 from collections import defaultdict
 
 from jobs import PLAIN, SMALL, Measured
+from placement import Placement
 
 
 def bound_us(hosts: int, size: int, bits_per_second: float) -> float:
@@ -24,7 +25,7 @@ def percentile(values: list[float], share: float) -> float:
 def figures(found: list[Measured]) -> dict:
     us = [each for one in found for each in one.us]
     cpu = [each for one in found for each in one.cpu_us]
-    ranks = found[0].hosts * found[0].ranks_per_host
+    ranks = found[0].placement.ranks
     cpu_us = statistics.median(cpu)
     return {
         "p50_us": round(statistics.median(us), 2),
@@ -38,25 +39,26 @@ def figures(found: list[Measured]) -> dict:
     }
 
 
-def rows(measured: list[Measured], rates: dict[int, list[float]]) -> list[dict]:
-    """`rates`: by number of hosts, what each link carries, in bits of payload per second.
+def rows(measured: list[Measured], rates: dict[str, list[float]]) -> list[dict]:
+    """`rates`: by placement, what each link carries, in bits of payload per second.
 
     A contestant's figures hold those of Stretto in the same processes, in `stretto`; its `ratio` is
     Stretto's median over its own: below 1 Stretto is faster.
     """
     places: dict[tuple, list[Measured]] = defaultdict(list)
     for each in measured:
-        places[each.hosts, each.ranks_per_host, each.bytes].append(each)
+        places[each.placement, each.bytes].append(each)
     return [_row(*place, places[place], rates) for place in sorted(places)]
 
 
-def _row(hosts: int, per_host: int, size: int, found: list[Measured], rates: dict) -> dict:
-    row = {"hosts": hosts, "ranks_per_host": per_host, "bytes": size}
+def _row(placement: Placement, size: int, found: list[Measured], rates: dict) -> dict:
+    row = {"hosts": placement.hosts, "placement": str(placement), "bytes": size}
     ours = [each for each in found if each.who == "stretto"]
     # What Python adds to small calls is Gloo's as well, and is compared with it alone.
     row["stretto"] = figures([each for each in ours if each.peer != "gloo"] or ours)
     if size > SMALL:
-        row["bound_us"] = round(bound_us(hosts, size, statistics.median(rates[hosts])), 2)
+        rate = statistics.median(rates[str(placement)])
+        row["bound_us"] = round(bound_us(placement.hosts, size, rate), 2)
         row["to_bound"] = round(row["stretto"]["p50_us"] / row["bound_us"], 4)
     variants = [_beside(each, found) for each in found if each.who == "peer"]
     best: dict[str, dict] = {}
@@ -97,7 +99,7 @@ def _beside(one: Measured, found: list[Measured]) -> dict:
 
 def wrong(measured: list[Measured]) -> dict[str, int]:
     return {
-        f"{each.hosts}x{each.ranks_per_host}/{each.bytes}/{each.peer}/{each.who}": each.wrong
+        f"{each.placement}/{each.bytes}/{each.peer}/{each.who}": each.wrong
         for each in measured
         if each.wrong
     }

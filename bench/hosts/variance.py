@@ -20,6 +20,7 @@ from contest import PROBE_SECONDS, build, facts
 from jobs import Measured, measure
 from launching import LaunchError
 from matplotlib.figure import Figure
+from placement import Placement
 from recipes import MIB, RECIPES, Job, Recipe, Variant
 from rich.console import Console
 
@@ -61,7 +62,7 @@ def runs(arguments: argparse.Namespace, cluster, console: Console) -> dict[tuple
     found: dict[tuple, list[float]] = defaultdict(list)
 
     def launch(kind: str, name: str, who: tuple[str, ...], turns: int) -> None:
-        job = Job(cluster, arguments.hosts, 1, who, f"{size}/0/{turns}/1")
+        job = Job(cluster, Placement((1,) * arguments.hosts), who, f"{size}/0/{turns}/1")
         limit = 60 + 60 * turns * len(who)
         for one in measure(job, RECIPES[name], fastest_variant(RECIPES[name], size), limit):
             add(kind, one)

@@ -20,6 +20,8 @@ import neighbours  # noqa: E402
 import paper_page  # noqa: E402
 import salar_model  # noqa: E402
 import salar_scale  # noqa: E402
+import summary  # noqa: E402
+from placement import Placement, placements  # noqa: E402
 
 RATES = {str(hosts): [1e9, 1e9] for hosts in (2, 3, 4, 5, 8)}
 
@@ -44,7 +46,7 @@ def record(**seconds: list[float]) -> dict:
 
 
 def test_measured_goes_by_what_a_record_holds():
-    job = type("Job", (), {"hosts": 3, "ranks_per_host": 1})
+    job = type("Job", (), {"placement": Placement.parse("3")})
     recipe = type("Recipe", (), {"name": "openmpi"})
     variant = type("Variant", (), {"name": ""})
     found = list(jobs.measured(job, recipe, variant, record(auto=[1e-6], peer=[2e-6])))
@@ -52,6 +54,51 @@ def test_measured_goes_by_what_a_record_holds():
         ("stretto", [1.0], "g"),
         ("peer", [2.0], ""),
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "per_host", "slots", "hosts"),
+    [
+        ("3", (1, 1, 1), "h1:1,h2:1,h3:1", "1,2,3"),
+        ("2x3", (3, 3), "h1:3,h2:3", "1,1,1,2,2,2"),
+        ("3+1+2", (3, 1, 2), "h1:3,h2:1,h3:2", "1,1,1,2,3,3"),
+    ],
+)
+def test_a_placement_is_what_its_text_says(text, per_host, slots, hosts):
+    placement = Placement.parse(text)
+    assert placement.per_host == per_host
+    assert str(placement) == text
+    assert (placement.hosts, placement.ranks) == (len(per_host), sum(per_host))
+    assert placement.shares_hosts == (text != "3")
+    assert (placement.slots(), placement.host_of_ranks()) == (slots, hosts)
+
+
+def test_equal_numbers_of_ranks_are_one_placement():
+    assert placements("2+2,2x2,4x1,4") == [Placement((2, 2))] * 2 + [Placement((1,) * 4)] * 2
+
+
+@pytest.mark.parametrize("text", ["", "0", "3+0", "x2", "4x", "3+", "two"])
+def test_no_placement(text):
+    with pytest.raises(ValueError):
+        Placement.parse(text)
+
+
+def test_rows_go_by_placement():
+    measured = [
+        jobs.Measured(Placement.parse(text), size, "openmpi", "", who, us, [1.0], 0)
+        for text, us in (("3+1", [4.0]), ("2x2", [2.0]), ("2", [1.0]))
+        for size in (4, 1 << 20)
+        for who in ("stretto", "peer")
+    ]
+    found = summary.rows(measured, {"3+1": [1e9], "2x2": [2e9], "2": [1e9]})
+    assert [(row["placement"], row["hosts"], row["bytes"], row["stretto"]["p50_us"])
+            for row in found] == [
+        ("2", 2, 4, 1.0), ("2", 2, 1 << 20, 1.0),
+        ("2x2", 2, 4, 2.0), ("2x2", 2, 1 << 20, 2.0),
+        ("3+1", 2, 4, 4.0), ("3+1", 2, 1 << 20, 4.0),
+    ]  # fmt: skip
+    large = {row["placement"]: row["bound_us"] for row in found if "bound_us" in row}
+    assert large["3+1"] == large["2"] == pytest.approx(2 * large["2x2"], rel=1e-5)
 
 
 # ---- gains of a choice
@@ -249,7 +296,7 @@ def test_the_page_has_what_the_simulation_computes():
 
 def row(hosts: int, size: int, us: float, **peers: float) -> dict:
     return {
-        "hosts": hosts, "ranks_per_host": 1, "bytes": size, "stretto": {"p50_us": us},
+        "hosts": hosts, "placement": str(hosts), "bytes": size, "stretto": {"p50_us": us},
         "peers": {name: {"p50_us": each} for name, each in peers.items()},
     }  # fmt: skip
 
