@@ -102,6 +102,34 @@ def unnoticed() -> None:
     check_world(size - 1)
 
 
+def unnoticed_by_all() -> None:
+    """One rank shrinks while others are in a call, and knew first that another will die."""
+    size = dist.get_world_size()
+    if dist.get_rank() == 0:
+        time.sleep(1)
+        os.kill(os.getpid(), signal.SIGKILL)
+    if dist.get_rank() != size - 1:
+        try:
+            sum_of_ranks()
+        except RuntimeError as error:
+            assert membership.lost(error), error
+            assert membership.lost(RuntimeError(f"DDP: {error}"))
+        else:
+            raise AssertionError("rank 0 has called")
+    membership.shrink()
+    check_world(size - 1)
+
+
+def aborted() -> None:
+    """A program that ends its calls has not lost a worker."""
+    communicator().abort("enough")
+    try:
+        sum_of_ranks()
+    except RuntimeError as error:
+        assert not membership.lost(error)
+        print("aborted", flush=True)
+
+
 def exclude() -> None:
     """A rank that lives."""
     size = dist.get_world_size()

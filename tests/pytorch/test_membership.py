@@ -45,6 +45,17 @@ def test_a_rank_has_not_noticed() -> None:
     assert seen(printed[2], "world") == ["1 2"]
 
 
+@needs_abort
+def test_a_rank_shrinks_before_others_have_noticed() -> None:
+    printed = outputs(start_workers(3, MEMBERS, "unnoticed_by_all"), killed=[0])
+    assert seen(printed[1], "world") == seen(printed[2], "world") == ["1 2"]
+
+
+def test_what_the_program_aborts_is_not_lost() -> None:
+    printed = outputs(start_workers(2, MEMBERS, "aborted"))
+    assert all("aborted" in each for each in printed)
+
+
 @pytest.mark.parametrize("case", ["exclude", "exclude_lost"])
 def test_shrink_group(case: str) -> None:
     printed = outputs(start_workers(3, MEMBERS, case), killed=[1] * (case == "exclude_lost"))

@@ -28,6 +28,7 @@ from torch.distributed import distributed_c10d as c10d
 
 from stretto.communicator import Communicator
 from stretto.errors import (
+    AbortedError,
     ArgumentError,
     Error,
     InterruptedError,
@@ -38,6 +39,7 @@ from stretto.errors import (
 from stretto.torch import bootstrap
 from stretto.torch.collectives import Collectives
 from stretto.torch.registration import NAME, backend_of
+from stretto.torch.shrinking import SHRINKS
 
 _LOST = (PeerError, RevokedError, TimeoutError, InterruptedError)
 _log = logging.getLogger(__name__)
@@ -48,10 +50,11 @@ def lost(error: BaseException) -> bool:
 
     DDP and FSDP raise errors of calls as RuntimeErrors of their own, which only quote the error.
     """
-    if isinstance(error, Error):
-        return isinstance(error, _LOST)
     text = str(error)
-    return isinstance(error, RuntimeError) and any(kind.__name__ in text for kind in _LOST)
+    if isinstance(error, Error):
+        return isinstance(error, _LOST) or (isinstance(error, AbortedError) and SHRINKS in text)
+    quoted = (*(kind.__name__ for kind in _LOST), SHRINKS)
+    return isinstance(error, RuntimeError) and any(each in text for each in quoted)
 
 
 def shrink() -> dist.ProcessGroup:
@@ -191,7 +194,7 @@ def _left_of(old: Communicator) -> Communicator:
     try:
         return old.shrink()[0]
     except ArgumentError:  # it has not failed here, as this rank has made no call since
-        old.abort("the process group shrinks")
+        old.abort(SHRINKS)
         return old.shrink()[0]
 
 

@@ -41,6 +41,10 @@ class Origin:
         return cls(options.group_id, options.store, ranks, options.timeout)
 
 
+SHRINKS = "the process group shrinks"
+"""Why calls of other ranks are aborted."""
+
+
 class Shrinking:
     """A group of which a smaller one can be made: a part of process groups and backends."""
 
@@ -60,7 +64,7 @@ class Shrinking:
         if opts is not None:
             raise ArgumentError("shrink_group: the stretto backend has no options (pg_options)")
         if shrink_flags == SHRINK_ABORT:
-            self.communicator.abort("the process group shrinks")
+            self.communicator.abort(SHRINKS)
         self._shrinks += 1
         left = [rank for rank in range(self._size) if rank not in ranks_to_exclude]
         name = f"{self.origin.name} {self._shrinks} without {list(ranks_to_exclude)}"
