@@ -19,6 +19,9 @@ stretto_not_emulated(api_failures "it limits the address space of a rank, and QE
   "no address space for the heap of another rank ends the call on all")
 stretto_not_emulated(api_children "it forbids files by a seccomp filter, which QEMU refuses"
   "making a child opens no file")
+stretto_not_emulated(api_fork
+  "QEMU opens files under a lock of its own, which a child finds taken if another thread opens one"
+  "a child joins a job and makes ops while threads of its parent do so")
 set(reads "ranks read one another's memory by process_vm_readv, which QEMU does not have")
 stretto_not_emulated(api_attach "${reads}" "*")
 stretto_not_emulated(api_xpmem "${reads}, also in the XPMEM of the tests"
