@@ -200,9 +200,7 @@ class Communicator(Parts, Messages, Exchanges, Family, StallCallback):
     ) -> Request:
         """Starts an `allreduce`; a thread moves the data while you compute."""
         recv = like(send, recv)
-        return Request(
-            self._core.start("allreduce", given(send), recv, op, 0, stream=handle_of(stream)), recv
-        )
+        return self._begin("allreduce", given(send), recv, stream, op=op)
 
     def iallreduce_batch(
         self, arrays: Iterable[AnyArray], op: AnyOp = "sum", *, stream: AnyStream | None = None
@@ -221,24 +219,17 @@ class Communicator(Parts, Messages, Exchanges, Family, StallCallback):
     ) -> Request:
         """Starts a `reduce`."""
         recv = like(send, recv) if self.rank == root else None
-        return Request(
-            self._core.start("reduce", given(send), recv, op, root, stream=handle_of(stream)), recv
-        )
+        return self._begin("reduce", given(send), recv, stream, op=op, root=root)
 
     def ibroadcast(
         self, buffer: AnyArray, root: int = 0, *, stream: AnyStream | None = None
     ) -> Request:
         """Starts a `broadcast`."""
-        return Request(
-            self._core.start("broadcast", None, buffer, "sum", root, stream=handle_of(stream)),
-            buffer,
-        )
+        return self._begin("broadcast", None, buffer, stream, root=root)
 
     def ibarrier(self, *, stream: AnyStream | None = None) -> Request:
         """Starts a `barrier`."""
-        return Request(
-            self._core.start("barrier", None, None, "sum", 0, stream=handle_of(stream)), None
-        )
+        return self._begin("barrier", None, None, stream)
 
     def allreduce_init(
         self, send: AnyArray | InPlace, recv: AnyArray | None = None, op: AnyOp = "sum"

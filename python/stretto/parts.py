@@ -53,10 +53,7 @@ class Parts:
     ) -> Request:
         """Starts a `reduce_scatter`."""
         recv, result = self._scattered(send, recv)
-        return Request(
-            self._core.start("reduce_scatter", given(send), recv, op, 0, stream=handle_of(stream)),
-            result,
-        )
+        return self._begin("reduce_scatter", given(send), recv, stream, op=op, result=result)
 
     def reduce_scatterv(
         self,
@@ -87,10 +84,9 @@ class Parts:
     ) -> Request:
         """Starts a `reduce_scatterv`."""
         counts, recv, result = self._scattered_by(send, counts, recv)
-        core = self._core.start(
-            "reduce_scatter", given(send), recv, op, 0, counts, stream=handle_of(stream)
+        return self._begin(
+            "reduce_scatter", given(send), recv, stream, op=op, counts=counts, result=result
         )
-        return Request(core, result)
 
     def allgather(
         self,
@@ -118,10 +114,7 @@ class Parts:
     ) -> Request:
         """Starts an `allgather`."""
         recv = self._gathered(send, recv)
-        return Request(
-            self._core.start("allgather", given(send), recv, "sum", 0, stream=handle_of(stream)),
-            recv,
-        )
+        return self._begin("allgather", given(send), recv, stream)
 
     def allgatherv(
         self,
@@ -150,12 +143,7 @@ class Parts:
     ) -> Request:
         """Starts an `allgatherv`."""
         counts, recv = _gathered_by(send, counts, recv)
-        return Request(
-            self._core.start(
-                "allgather", given(send), recv, "sum", 0, counts, stream=handle_of(stream)
-            ),
-            recv,
-        )
+        return self._begin("allgather", given(send), recv, stream, counts=counts)
 
     def gather(
         self,
@@ -180,10 +168,7 @@ class Parts:
     ) -> Request:
         """Starts a `gather`."""
         recv = self._gathered(send, recv) if self.rank == root else None
-        return Request(
-            self._core.start("gather", given(send), recv, "sum", root, stream=handle_of(stream)),
-            recv,
-        )
+        return self._begin("gather", given(send), recv, stream, root=root)
 
     def scatter(
         self,
@@ -214,9 +199,7 @@ class Parts:
     ) -> Request:
         """Starts a `scatter`."""
         send, recv, result = self._dealt(send, recv, root)
-        return Request(
-            self._core.start("scatter", send, recv, "sum", root, stream=handle_of(stream)), result
-        )
+        return self._begin("scatter", send, recv, stream, root=root, result=result)
 
     def alltoall(
         self,
@@ -244,10 +227,25 @@ class Parts:
     ) -> Request:
         """Starts an `alltoall`."""
         recv = like(send, recv)
-        return Request(
-            self._core.start("alltoall", given(send), recv, "sum", 0, stream=handle_of(stream)),
-            recv,
-        )
+        return self._begin("alltoall", given(send), recv, stream)
+
+    # ---- nonblocking calls of all kinds
+
+    def _begin(
+        self,
+        collective: str,
+        send: Any,
+        recv: Any,
+        stream: AnyStream | None,
+        *,
+        op: AnyOp = "sum",
+        root: int = 0,
+        counts: Sequence[int] = (),
+        result: Any = None,
+    ) -> Request:
+        """`result`: what `wait` returns, if it is not `recv`."""
+        core = self._core.start(collective, send, recv, op, root, list(counts), handle_of(stream))
+        return Request(core, recv if result is None else result)
 
     # ---- arrays for results
 
