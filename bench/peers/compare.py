@@ -14,7 +14,7 @@ import states
 import tables
 from launching import LaunchError
 from measure import Block, launches, measure
-from peers import BUILD, HERE, PEERS, VENV, Peer, run
+from peers import BUILD, HERE, PEERS, VENV, WITH_VARIANTS, Peer, run
 from plot import draw
 from rich.console import Console
 from rich.progress import Progress, TimeElapsedColumn
@@ -34,9 +34,10 @@ def parse_arguments() -> argparse.Namespace:
         return [int(item) for item in text.split(",")]
 
     def peers(text: str) -> list[Peer]:
-        if unknown := set(text.split(",")) - set(PEERS):
-            raise argparse.ArgumentTypeError(f"no {', '.join(unknown)}; of {', '.join(PEERS)}")
-        return [PEERS[name] for name in text.split(",")]
+        if unknown := set(text.split(",")) - set(WITH_VARIANTS):
+            names = ", ".join(WITH_VARIANTS)
+            raise argparse.ArgumentTypeError(f"no {', '.join(unknown)}; of {names}")
+        return [WITH_VARIANTS[name] for name in text.split(",")]
 
     def limits(text: str) -> list[float]:
         found = sorted(float(item) for item in text.split(","))
@@ -56,7 +57,12 @@ def parse_arguments() -> argparse.Namespace:
     add("--budget", type=float, default=600, help="seconds to measure, in all (600)")
     add("--sizes", type=parse_sizes, default="4:64M", help="4:64M (powers of 2), 4:64M:4 or 4,1K")
     add("--ranks", type=numbers, default="2,4,8", help="numbers of ranks (2,4,8)")
-    add("--peers", type=peers, default=",".join(PEERS), help=f"of {','.join(PEERS)} (all)")
+    add(
+        "--peers",
+        type=peers,
+        default=",".join(PEERS),
+        help=f"of {','.join(WITH_VARIANTS)} ({','.join(PEERS)})",
+    )
     add(
         "--limits",
         type=limits,

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -31,10 +31,11 @@ class Peer:
     arguments: tuple[str, ...]  # of mpirun: no binding, the program pins its ranks itself
     usual: tuple[Settings, ...] = (Settings(),)
     oversubscribed: tuple[Settings, ...] = (Settings(),)  # with more ranks than cores
+    installed_as: str = ""  # the folder of its packages, if not by its name
 
     @property
     def prefix(self) -> Path:
-        return VENV / "mpi" / self.name
+        return VENV / "mpi" / (self.installed_as or self.name)
 
     def settings(self, ranks: int) -> tuple[Settings, ...]:
         return self.oversubscribed if ranks > len(os.sched_getaffinity(0)) else self.usual
@@ -121,3 +122,15 @@ PEERS = {
         ),
     )
 }
+
+
+def _by_shared_memory(peer: Peer) -> Peer:
+    """Open MPI's collectives that ranks of a host play in a segment of their own (coll/sm).  It has
+    them in place of XHC, which comes with Open MPI 6, and does not choose them by itself."""
+    settings = (Settings(environment={"OMPI_MCA_coll_sm_priority": "100"}),)
+    return replace(peer, name="openmpi-sm", title="Open MPI, coll/sm", usual=settings,
+                   oversubscribed=settings, installed_as=peer.name)  # fmt: skip
+
+
+# For collectives on one host, where they are asked for by name.
+WITH_VARIANTS = {**PEERS, "openmpi-sm": _by_shared_memory(PEERS["openmpi"])}

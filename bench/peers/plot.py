@@ -6,12 +6,18 @@ from __future__ import annotations
 from pathlib import Path
 
 from matplotlib.figure import Figure
-from peers import PEERS
+from peers import WITH_VARIANTS
 from sizes import size_text
 from tables import peer_names
 
 DASHES = {"one": "-", "nearest": ":", "near": "-", "far": "--"}
-COLOURS = {"stretto": "#c0392b", "openmpi": "#2471a3", "mpich": "#7d8c2c", "impi": "#7d3c98"}
+COLOURS = {
+    "stretto": "#c0392b",
+    "openmpi": "#2471a3",
+    "openmpi-sm": "#5dade2",
+    "mpich": "#7d8c2c",
+    "impi": "#7d3c98",
+}
 SIZE_TICKS = [4, 64, 1 << 10, 16 << 10, 256 << 10, 4 << 20, 64 << 20]
 RATIO_TICKS = [0.25, 0.5, 1, 2, 4, 8, 16, 64, 256]
 
@@ -54,6 +60,6 @@ def _draw_state(times, ratios, rows: list[dict], state: str, names: list[str]) -
     for name in names:
         met = [row for row in rows if name in row["peers"]]
         sizes = [row["bytes"] for row in met]
-        look = {"color": COLOURS[name], "label": PEERS[name].title + suffix, **dashes}
+        look = {"color": COLOURS[name], "label": WITH_VARIANTS[name].title + suffix, **dashes}
         times.plot(sizes, [row["peers"][name]["p50_us"] for row in met], **look)
         ratios.plot(sizes, [row["peers"][name]["ratio"] for row in met], **look)

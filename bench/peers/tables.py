@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from peers import PEERS
+from peers import WITH_VARIANTS
 from rich import box
 from rich.console import Console
 from rich.table import Table
@@ -24,7 +24,7 @@ def microseconds(value: float) -> str:
 
 
 def peer_names(results: dict) -> list[str]:
-    return [name for name in PEERS if any(name in row["peers"] for row in results["rows"])]
+    return [name for name in WITH_VARIANTS if any(name in row["peers"] for row in results["rows"])]
 
 
 def _rows_table(results: dict, ranks: int) -> tuple[list[str], list[list[str]]]:
@@ -32,7 +32,7 @@ def _rows_table(results: dict, ranks: int) -> tuple[list[str], list[list[str]]]:
     processes) it is."""
     names = peer_names(results)
     header = ["size", "state", "probe", "Stretto"]
-    header += [f"{PEERS[name].title} (×)" for name in names]
+    header += [f"{WITH_VARIANTS[name].title} (×)" for name in names]
     header += ["× fastest", "copy", "÷ copy", "shared", "÷ copy"]
     lines = []
     for row in results["rows"]:
@@ -52,7 +52,13 @@ def _rows_table(results: dict, ranks: int) -> tuple[list[str], list[list[str]]]:
 
 def _means_table(results: dict) -> tuple[list[str], list[list[str]]]:
     names = peer_names(results)
-    header = ["ranks", "state", "sizes", "× fastest", *(f"× {PEERS[n].title}" for n in names)]
+    header = [
+        "ranks",
+        "state",
+        "sizes",
+        "× fastest",
+        *(f"× {WITH_VARIANTS[n].title}" for n in names),
+    ]
     lines = []
     for mean in results["geometric_means"]:
         peers = [f"{mean['peers'][n]:.2f}" if n in mean["peers"] else "–" for n in names]
@@ -89,7 +95,10 @@ def write_markdown(results: dict, path: Path) -> None:
     text = [
         f"# {meta['collective']} of floats: Stretto and its peers, interleaved\n",
         f"{meta['date']}, {meta['cpu']}, {meta['cores']} cores; "
-        + ", ".join(f"{PEERS[n].title} ({', '.join(PEERS[n].packages)})" for n in meta["peers"])
+        + ", ".join(
+            f"{WITH_VARIANTS[n].title} ({', '.join(WITH_VARIANTS[n].packages)})"
+            for n in meta["peers"]
+        )
         + f". {results['blocks']} blocks, of which {results['blocks_thrown_away']} fell into a "
         "change of state and do not count.\n",
         LEGEND,
