@@ -60,6 +60,10 @@ const select::Choice &Selection::by_price(const Request &request,
                         [&] { return select::choose(free_situation(request)); });
 }
 
+const std::vector<std::string> &Selection::trial_candidates(const Request &request) const {
+    return by_price(request, situation(request)).candidates;
+}
+
 void Selection::set_profile(select::Profile profile) {
     profile_ = std::move(profile);
     choices_.clear(); // of calls that joining has made

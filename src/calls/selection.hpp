@@ -4,6 +4,7 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/config.hpp"
 #include "base/memo.hpp"
@@ -29,6 +30,10 @@ public:
     select::Situation free_situation(const Request &request) const;
     // Throws Error(unsupported) if the forced algorithm cannot run this call.
     Chosen choice_for(const Request &request) const;
+
+    // Of a call whose algorithm is chosen by price: what a trial compares (select::Choice).  Priced
+    // once for a class of sizes, with the choice.
+    const std::vector<std::string> &trial_candidates(const Request &request) const;
 
     // The kind of a call, by which profiles keep its times.
     select::Measured kind_of(const Request &request) const;

@@ -248,13 +248,10 @@ static bool is_of_bytes(const Verdicts &v, const Profile &profile) {
            least > kLongMessages * (link.latency + link.overhead + profile.common);
 }
 
-std::vector<std::string> tuning_candidates(const Situation &s) {
+static std::vector<std::string> close_candidates(const Verdicts &v, const Situation &s) {
     // Prices of messages of some 10 KiB have been seen to be wrong by a factor of two.
     constexpr double kCloseFactor = 1.8;
     constexpr std::size_t kMostCandidates = 4;
-    if (s.hosts == 1)
-        return tuning_candidates_in_memory(s);
-    const Verdicts v = judge(s);
     std::vector<const Priced *> close;
     const Rule measured = rule(s);
     for (const Priced &each : v.all)
@@ -279,10 +276,15 @@ std::vector<std::string> tuning_candidates(const Situation &s) {
 Choice choose(const Situation &s) {
     if (s.hosts > 1) {
         const Verdicts v = judge(s);
-        return {v.chosen->name, v.why + "; " + s.profile.source, !v.settled()};
+        return {v.chosen->name, v.why + "; " + s.profile.source, !v.settled(),
+                close_candidates(v, s)};
     }
     const Choice usual = by_rule(s);
     return faster_as_measured(s, usual.algorithm).value_or(usual);
+}
+
+std::vector<std::string> tuning_candidates(const Situation &s) {
+    return s.hosts == 1 ? tuning_candidates_in_memory(s) : choose(s).candidates;
 }
 
 void require(const algorithms::Choice &choice, const Situation &s) {

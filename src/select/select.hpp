@@ -72,6 +72,9 @@ struct Choice {
     std::string algorithm; // a name, with parameters
     std::string why;       // the rule that decided
     bool by_price = false; // not measured yet, so trials may find a better one (trial.hpp)
+    // Between hosts: the algorithm itself, then others with a close price, any of which may really
+    // be the fastest.
+    std::vector<std::string> candidates = {};
 };
 
 // Between hosts, sizes of one class have the same choice, that of the largest of them: a caller
@@ -82,8 +85,7 @@ std::size_t size_class(std::size_t bytes);
 // algorithm can run the call.
 Choice choose(const Situation &situation);
 
-// The choice first, then other candidates with a close price, any of which may really be the
-// fastest; on one host, with a close prediction (tuning_candidates.hpp).
+// The candidates of the choice; on one host, those with a close prediction (tuning_candidates.hpp).
 std::vector<std::string> tuning_candidates(const Situation &situation);
 
 // "1.23 ms"

@@ -16,12 +16,12 @@ using calls::Chosen, calls::Request;
 
 static constexpr const char *kOnTrial = "on trial";
 
-// The candidates and their plans, made by the first thread that asks; another one that asks
-// meanwhile waits.
+// The plans of candidates, made by the first thread that asks; another one that asks meanwhile
+// waits.
 class Preparation {
 public:
-    Preparation(select::Situation situation, calls::PlanInputs inputs)
-        : situation_(std::move(situation)), inputs_(std::move(inputs)) {}
+    Preparation(std::vector<std::string> names, calls::PlanInputs inputs)
+        : names_(std::move(names)), inputs_(std::move(inputs)) {}
 
     struct Candidate {
         std::string algorithm;
@@ -29,10 +29,8 @@ public:
     };
     std::vector<Candidate> &candidates() {
         std::call_once(once_, [this] {
-            for (std::string &name : select::tuning_candidates(situation_)) {
-                calls::Planned plan = planned(name);
-                candidates_.push_back({std::move(name), std::move(plan)});
-            }
+            for (const std::string &name : names_)
+                candidates_.push_back({name, planned(name)});
         });
         return candidates_;
     }
@@ -52,7 +50,7 @@ private:
     }
 
     std::once_flag once_;
-    const select::Situation situation_;
+    const std::vector<std::string> names_;
     const calls::PlanInputs inputs_;
     std::vector<Candidate> candidates_;
 };
@@ -97,7 +95,7 @@ private:
     }
     void prepare(const calls::HookedCall &call) {
         preparation_ =
-            std::make_shared<Preparation>(trials_.calls_.selection.free_situation(call.request),
+            std::make_shared<Preparation>(trials_.calls_.selection.trial_candidates(call.request),
                                           trials_.calls_.plans.inputs(call.request));
         if (trials_.background_)
             trials_.background_([preparation = preparation_] { preparation->candidates(); });

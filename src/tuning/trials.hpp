@@ -2,8 +2,8 @@
 // Calls that repeat try the algorithms whose price is close (tuning/trial.hpp): a hook of their
 // entries until the trial is over.
 //
-// To find the candidates and to make their plans takes milliseconds, so a thread in the background
-// begins with it some calls before the first needs them.
+// To make the plans of candidates takes milliseconds, so a thread in the background begins with it
+// some calls before the first needs them.
 #pragma once
 
 #include <cstddef>

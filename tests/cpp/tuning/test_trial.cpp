@@ -143,6 +143,7 @@ TEST_CASE("tuning_candidates: the choice first, then what was measured, then wha
     s.profile.date = "today";
     const std::vector<std::string> names = tuning_candidates(s);
     CHECK(names.size() == 4);
+    CHECK(choose(s).candidates == names); // priced once
     // Of long vectors all that are close take what the links take.
     Situation longer = s;
     longer.bytes = 64 << 20;
