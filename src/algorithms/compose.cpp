@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "base/index.hpp"
 #include "base/status.hpp"
 #include "schedule/access.hpp"
 
@@ -18,10 +19,6 @@ constexpr std::int32_t kNoPart = -1;
 
 [[noreturn]] void refuse(const std::string &what) {
     throw Error(Status::argument, "compose: " + what);
-}
-
-std::size_t at(std::int32_t index) {
-    return static_cast<std::size_t>(index);
 }
 
 // For all positions; if they are alike, the first one stands for all.

@@ -16,14 +16,14 @@ constexpr std::array<std::string_view, 10> kNames = {
     "allreduce", "reduce", "broadcast", "reduce_scatter", "allgather",
     "barrier",   "gather", "scatter",   "alltoall",       "custom"};
 
-void refuse(const std::string &what) {
+void refuse_contract(const std::string &what) {
     throw Error(Status::argument, "contract: " + what);
 }
 
 void check_extent(Position ranks, Block blocks) {
     if (ranks < 1 || blocks < 1)
-        refuse(std::to_string(ranks) + " ranks and " + std::to_string(blocks) +
-               " blocks; at least 1 of each is needed");
+        refuse_contract(std::to_string(ranks) + " ranks and " + std::to_string(blocks) +
+                        " blocks; at least 1 of each is needed");
 }
 
 } // namespace
@@ -64,14 +64,14 @@ Contract::Contract(Collective collective, Position ranks, Block blocks, Position
     : collective_(collective), ranks_(ranks), blocks_(blocks), root_(root) {
     check_extent(ranks, blocks);
     if (collective == Collective::custom)
-        refuse("a custom contract needs its tables; use Contract::custom");
+        refuse_contract("a custom contract needs its tables; use Contract::custom");
     if (root < 0 || root >= ranks)
-        refuse("root " + std::to_string(root) + " is not one of positions 0..." +
-               std::to_string(ranks - 1));
+        refuse_contract("root " + std::to_string(root) + " is not one of positions 0..." +
+                        std::to_string(ranks - 1));
     if (in_parts(collective) && blocks % ranks != 0)
-        refuse(std::string(name(collective)) + " over " + std::to_string(ranks) +
-               " ranks needs a multiple of " + std::to_string(ranks) + " blocks, not " +
-               std::to_string(blocks));
+        refuse_contract(std::string(name(collective)) + " over " + std::to_string(ranks) +
+                        " ranks needs a multiple of " + std::to_string(ranks) + " blocks, not " +
+                        std::to_string(blocks));
 }
 
 Contract Contract::custom(Position ranks, Block blocks, std::vector<std::optional<Atom>> start,
@@ -79,13 +79,14 @@ Contract Contract::custom(Position ranks, Block blocks, std::vector<std::optiona
     check_extent(ranks, blocks);
     const std::size_t cells = static_cast<std::size_t>(ranks) * static_cast<std::size_t>(blocks);
     if (start.size() != cells || end.size() != cells)
-        refuse("a custom table needs " + std::to_string(cells) + " entries (ranks x blocks), not " +
-               std::to_string(start.size()) + " and " + std::to_string(end.size()));
+        refuse_contract("a custom table needs " + std::to_string(cells) +
+                        " entries (ranks x blocks), not " + std::to_string(start.size()) + " and " +
+                        std::to_string(end.size()));
     const auto check = [&](Position from, Block block) {
         if (from < 0 || from >= ranks || block < 0 || block >= blocks)
-            refuse("a custom table names position " + std::to_string(from) + ", block " +
-                   std::to_string(block) + " of " + std::to_string(ranks) + " x " +
-                   std::to_string(blocks));
+            refuse_contract("a custom table names position " + std::to_string(from) + ", block " +
+                            std::to_string(block) + " of " + std::to_string(ranks) + " x " +
+                            std::to_string(blocks));
     };
     for (const auto &atom : start)
         if (atom)
@@ -105,8 +106,8 @@ Contract Contract::custom(Position ranks, Block blocks, std::vector<std::optiona
 
 Position Contract::owner(Block block) const {
     if (blocks_ % ranks_ != 0)
-        refuse(std::to_string(blocks_) + " blocks have no owners among " + std::to_string(ranks_) +
-               " ranks");
+        refuse_contract(std::to_string(blocks_) + " blocks have no owners among " +
+                        std::to_string(ranks_) + " ranks");
     return block / (blocks_ / ranks_);
 }
 

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/index.hpp"
 #include "base/number_map.hpp"
 #include "base/status.hpp"
 #include "schedule/check.hpp"
@@ -15,10 +16,6 @@
 namespace stretto::schedule {
 
 namespace {
-
-std::size_t at(std::int32_t index) {
-    return static_cast<std::size_t>(index);
-}
 
 std::vector<std::vector<std::int32_t>>
 reversed(const std::vector<std::vector<std::int32_t>> &before) {

@@ -20,7 +20,7 @@ constexpr std::int64_t kMostRanks = 4096;
 constexpr std::int64_t kMostBlocks = 1'000'000;
 constexpr std::int64_t kMostCells = 10'000'000; // ranks x blocks
 constexpr std::int64_t kMostOps = 10'000'000;
-constexpr std::int64_t kMostValues = 4096; // of a token
+constexpr std::int64_t kMostTokenValues = 4096; // of a token
 // A schedule names each block that it moves, so a short text describes few cells.  A short text
 // with many cells would cost the proof hours, so it is refused.  The densest text known, a gather
 // of 1,024 ranks, has 9 cells per byte.
@@ -100,7 +100,7 @@ Contract read_contract(const Value &json, Position ranks, Block blocks) {
 Token read_token(const Value &json, Position ranks) {
     json.object({"values"}, {"arbiter", "issued_after"});
     Token token;
-    token.values = json["values"].integer(1, kMostValues);
+    token.values = json["values"].integer(1, kMostTokenValues);
     if (json.has("arbiter"))
         token.arbiter = json["arbiter"].integer(-1, ranks - 1);
     if (json.has("issued_after"))
@@ -232,7 +232,7 @@ std::vector<Program> read_programs(const Value &json, const Schedule &schedule) 
         if (!entry.has("suffixes"))
             continue;
         const Value suffixes = entry["suffixes"];
-        for (std::size_t v = 0; v < suffixes.array(kMostValues); ++v)
+        for (std::size_t v = 0; v < suffixes.array(kMostTokenValues); ++v)
             programs[p].suffixes.push_back(ops.list(suffixes[v]));
     }
     return programs;

@@ -11,9 +11,9 @@ namespace stretto::schedule {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Ordered = nlohmann::ordered_json;
 
-Json write_level(const Partition &partition, std::size_t level) {
+Ordered write_level(const Partition &partition, std::size_t level) {
     // The levels that equal() cuts are those whose blocks, counted from the outermost level to this
     // one, divide the quantum.
     std::size_t through = 1;
@@ -28,20 +28,21 @@ Json write_level(const Partition &partition, std::size_t level) {
     return {{equal ? "equal" : "even", weights.size()}};
 }
 
-Json write_contract(const Contract &contract) {
-    Json json = {{"collective", name(contract.collective())}};
+Ordered write_contract(const Contract &contract) {
+    Ordered json = {{"collective", name(contract.collective())}};
     if (contract.collective() != Collective::custom) {
         json["root"] = contract.root();
         return json;
     }
-    Json start = Json::array(), end = Json::array();
+    Ordered start = Ordered::array(), end = Ordered::array();
     for (Position p = 0; p < contract.ranks(); ++p) {
-        Json start_row = Json::array(), end_row = Json::array();
+        Ordered start_row = Ordered::array(), end_row = Ordered::array();
         for (Block b = 0; b < contract.blocks(); ++b) {
             const auto atom = contract.start(p, b);
-            start_row.push_back(atom ? Json{{"from", atom->from}, {"block", atom->block}} : Json());
+            start_row.push_back(atom ? Ordered{{"from", atom->from}, {"block", atom->block}}
+                                     : Ordered());
             const auto goal = contract.end(p, b);
-            Json entry;
+            Ordered entry;
             if (goal && goal->from)
                 entry["from"] = *goal->from;
             if (goal)
@@ -56,8 +57,8 @@ Json write_contract(const Contract &contract) {
     return json;
 }
 
-Json write_op(const Op &op) {
-    Json json;
+Ordered write_op(const Op &op) {
+    Ordered json;
     switch (op.kind) {
     case OpKind::send:
         json = {{"op", "send"}, {"peer", op.peer}, {"blocks", op.blocks}, {"from", op.from}};
@@ -90,7 +91,7 @@ Json write_op(const Op &op) {
 
 // Names come from outside: bytes that are not UTF-8 are replaced.
 std::string write_name(const std::string &name) {
-    return Json(name).dump(-1, ' ', false, Json::error_handler_t::replace);
+    return Ordered(name).dump(-1, ' ', false, Ordered::error_handler_t::replace);
 }
 
 // An array with one element on each line, so that schedules can be read and compared line by line.
@@ -109,9 +110,8 @@ std::string write_ops(const std::vector<Op> &ops, const std::string &indent) {
 std::string write_program(const Program &program) {
     std::string text = "{";
     if (program.open != Window{})
-        text +=
-            "\"open\": " + Json{{"recv", program.open.recv}, {"send", program.open.send}}.dump() +
-            ", ";
+        text += "\"open\": " +
+                Ordered{{"recv", program.open.recv}, {"send", program.open.send}}.dump() + ", ";
     text += "\"ops\": " + write_ops(program.ops, "  ");
     if (!program.suffixes.empty())
         text += ",\n  \"suffixes\": " +
@@ -123,7 +123,7 @@ std::string write_program(const Program &program) {
 } // namespace
 
 std::string to_json(const Schedule &schedule) {
-    Json levels = Json::array();
+    Ordered levels = Ordered::array();
     for (std::size_t level = 0; level < schedule.partition.levels().size(); ++level)
         levels.push_back(write_level(schedule.partition, level));
     std::vector<Program> programs;
@@ -136,16 +136,16 @@ std::string to_json(const Schedule &schedule) {
                        ",\n \"partition\": " + levels.dump() +
                        ",\n \"contract\": " + write_contract(schedule.contract).dump();
     if (schedule.token)
-        text += ",\n \"token\": " + Json{{"values", schedule.token->values},
-                                         {"arbiter", schedule.token->arbiter},
-                                         {"issued_after", schedule.token->issued_after}}
+        text += ",\n \"token\": " + Ordered{{"values", schedule.token->values},
+                                            {"arbiter", schedule.token->arbiter},
+                                            {"issued_after", schedule.token->issued_after}}
                                         .dump();
     if (schedule.symmetry)
-        text += ",\n \"symmetry\": " + Json(schedule.symmetry->orders()).dump();
+        text += ",\n \"symmetry\": " + Ordered(schedule.symmetry->orders()).dump();
     if (schedule.topology.known())
-        text += ",\n \"hosts\": " + Json(schedule.topology.host_of()).dump();
+        text += ",\n \"hosts\": " + Ordered(schedule.topology.host_of()).dump();
     if (!schedule.topology.cache_of().empty())
-        text += ",\n \"caches\": " + Json(schedule.topology.cache_of()).dump();
+        text += ",\n \"caches\": " + Ordered(schedule.topology.cache_of()).dump();
     text += ",\n \"programs\": " + lines(programs, " ", write_program);
     return text + "}\n";
 }

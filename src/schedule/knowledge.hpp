@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/index.hpp"
 #include "schedule/schedule.hpp"
 
 namespace stretto::schedule {
@@ -40,7 +41,6 @@ public:
     std::int32_t gate(Position position) const { return gates_[at(position)]; }
 
 private:
-    static std::size_t at(std::int32_t index) { return static_cast<std::size_t>(index); }
     bool inherits(OpRef op, const Waits &before) const;
 
     // All empty unless a token has an arbiter.

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "base/index.hpp"
 #include "base/status.hpp"
 #include "schedule/access.hpp"
 #include "schedule/groups.hpp"
@@ -13,10 +14,6 @@ namespace stretto::schedule {
 namespace {
 
 using Node = Expressions::Node;
-
-std::size_t at(std::int32_t index) {
-    return static_cast<std::size_t>(index);
-}
 
 // Runs `act`; if it fails, the error names the op.
 template<class Act>

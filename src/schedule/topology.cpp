@@ -22,14 +22,15 @@ using Numbers = std::vector<std::int32_t>;
 constexpr std::int32_t kMostRanks = 1 << 20; // in a text
 constexpr std::string_view kCyclic = "cyclic:", kMap = "map:";
 
-[[noreturn]] void refuse(const std::string &what) {
+[[noreturn]] void refuse_topology(const std::string &what) {
     throw Error(Status::argument, what);
 }
 
 [[noreturn]] void refuse_text(std::string_view text, const std::string &why) {
-    refuse("hosts '" + shown(text) + "': " + why +
-           "; hosts are written as 4, 8x4, 3,1,2, cyclic:3x4 or map:0,1,0,2, where 2x8/4 says that "
-           "4 ranks of a host share a cache");
+    refuse_topology(
+        "hosts '" + shown(text) + "': " + why +
+        "; hosts are written as 4, 8x4, 3,1,2, cyclic:3x4 or map:0,1,0,2, where 2x8/4 says that "
+        "4 ranks of a host share a cache");
 }
 
 std::optional<std::int32_t> number_in(std::string_view text, std::int32_t least) {
@@ -92,7 +93,8 @@ Numbers sizes_in(std::string_view whole, std::string_view text, Position ranks, 
     if (ranks == 0)
         refuse_text(whole, "it does not say how many ranks there are");
     if (hosts > ranks)
-        refuse(std::to_string(ranks) + " ranks cannot be on " + std::to_string(hosts) + " hosts");
+        refuse_topology(std::to_string(ranks) + " ranks cannot be on " + std::to_string(hosts) +
+                        " hosts");
     return even_sizes(hosts, ranks, dealt);
 }
 
@@ -147,15 +149,16 @@ Topology::Topology(std::span<const std::int32_t> host_of, std::span<const std::i
     : host_of_(numbered_in_order(host_of)), cache_of_(numbered_in_order(cache_of)) {
     const auto negative = [](std::int32_t number) { return number < 0; };
     if (std::ranges::any_of(host_of, negative) || std::ranges::any_of(cache_of, negative))
-        refuse("topology: a host or a cache has a negative number");
+        refuse_topology("topology: a host or a cache has a negative number");
     if (!cache_of_.empty() && cache_of_.size() != host_of_.size())
-        refuse("topology: " + std::to_string(cache_of_.size()) + " positions have caches, " +
-               std::to_string(host_of_.size()) + " have hosts");
+        refuse_topology("topology: " + std::to_string(cache_of_.size()) +
+                        " positions have caches, " + std::to_string(host_of_.size()) +
+                        " have hosts");
     std::map<std::int32_t, std::int32_t> host_of_cache;
     for (std::size_t p = 0; p < cache_of_.size(); ++p)
         if (host_of_cache.emplace(cache_of_[p], host_of_[p]).first->second != host_of_[p])
-            refuse("topology: position " + std::to_string(p) +
-                   " shares a cache with a position of another host");
+            refuse_topology("topology: position " + std::to_string(p) +
+                            " shares a cache with a position of another host");
     if (known())
         hosts_ = *std::ranges::max_element(host_of_) + 1;
 }
@@ -182,8 +185,8 @@ Topology Topology::parse(std::string_view text, Position ranks) {
         host_of = blocked(sizes_in(text, rest, ranks, false));
     }
     if (ranks != 0 && host_of.size() != static_cast<std::size_t>(ranks))
-        refuse("hosts '" + shown(text) + "' have " + std::to_string(host_of.size()) +
-               " ranks, not " + std::to_string(ranks));
+        refuse_topology("hosts '" + shown(text) + "' have " + std::to_string(host_of.size()) +
+                        " ranks, not " + std::to_string(ranks));
     return Topology(host_of, size ? caches(numbered_in_order(host_of), *size) : Numbers{});
 }
 
@@ -195,8 +198,8 @@ Topology::Groups Topology::groups(Level level, Position ranks) const {
         return all;
     }
     if (this->ranks() != ranks)
-        refuse("topology: it is for " + std::to_string(this->ranks()) + " ranks, not for " +
-               std::to_string(ranks));
+        refuse_topology("topology: it is for " + std::to_string(this->ranks()) +
+                        " ranks, not for " + std::to_string(ranks));
     Groups groups(static_cast<std::size_t>(*std::ranges::max_element(group_of)) + 1);
     for (Position p = 0; p < ranks; ++p)
         groups[static_cast<std::size_t>(group_of[static_cast<std::size_t>(p)])].push_back(p);

@@ -9,6 +9,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/index.hpp"
 #include "base/mix.hpp"
 #include "base/status.hpp"
 #include "schedule/check.hpp"
@@ -21,11 +22,7 @@ namespace {
 
 using Node = Expressions::Node;
 
-std::size_t at(std::int32_t index) {
-    return static_cast<std::size_t>(index);
-}
-
-struct End {
+struct Held {
     Position position;
     Block block;
     Goal goal;
@@ -50,13 +47,13 @@ public:
     }
 
     // Throws Error(argument) that names the first block that breaks the contract.
-    std::vector<End> ends(const Machine &machine) const {
-        std::vector<End> found;
+    std::vector<Held> ends(const Machine &machine) const {
+        std::vector<Held> found;
         for (Position p = 0; p < schedule_.ranks; ++p)
             for (Block b = 0; b < schedule_.blocks(); ++b)
                 if (const auto goal = schedule_.contract.end(p, b)) {
                     check_size(p, b, goal->block, "ends");
-                    const End end{p, b, *goal, machine.result(p, b)};
+                    const Held end{p, b, *goal, machine.result(p, b)};
                     check(end);
                     found.push_back(end);
                 }
@@ -79,7 +76,7 @@ public:
     }
 
 private:
-    void check(const End &end) const {
+    void check(const Held &end) const {
         const std::string place = "position " + std::to_string(end.position) + " ends with block " +
                                   std::to_string(end.block);
         if (end.node == kUndefined)
@@ -119,10 +116,10 @@ std::int32_t values_of(const Schedule &schedule) {
 }
 
 // Adds the properties of one path's results to the verdict.
-void derive(const std::vector<End> &ends, const Judge &judge, const Expressions &trees,
+void derive(const std::vector<Held> &ends, const Judge &judge, const Expressions &trees,
             Verdict &verdict) {
     std::map<Block, Node> canonical, bits; // per input block that is reduced
-    for (const End &end : ends) {
+    for (const Held &end : ends) {
         verdict.tree = mix(verdict.tree, trees.hash(end.node));
         if (end.goal.from)
             continue;
@@ -145,8 +142,8 @@ bool costlier(const Accounting &a, const Accounting &b) {
     return key(a) > key(b);
 }
 
-std::vector<End> prove(const Schedule &schedule, std::int32_t value, const Judge &judge,
-                       Expressions &trees) {
+std::vector<Held> prove(const Schedule &schedule, std::int32_t value, const Judge &judge,
+                        Expressions &trees) {
     const Dataflow flow(schedule, value);
     Machine machine(schedule.contract, flow, trees);
     flow.play(machine);
@@ -188,7 +185,7 @@ bool equivalent(const Schedule &a, const Schedule &b) {
         for (std::int32_t value = 0; value < values_of(a); ++value) {
             const auto ends_a = prove(a, value, judge_a, trees);
             const auto ends_b = prove(b, value, judge_b, trees);
-            const auto same = [](const End &x, const End &y) {
+            const auto same = [](const Held &x, const Held &y) {
                 return x.position == y.position && x.block == y.block && x.node == y.node;
             };
             if (!std::equal(ends_a.begin(), ends_a.end(), ends_b.begin(), ends_b.end(), same))

@@ -12,7 +12,6 @@
 namespace stretto::select {
 
 using algorithms::Algorithm;
-using algorithms::Value;
 
 namespace {
 
@@ -27,9 +26,9 @@ bool has(const Algorithm &algorithm, std::string_view name) {
 //   P               all r, but with r > 0 the same bits only where P is a power of two
 //   2 x .. 3 x ..   twos, threes and what is left: as many steps saved with the same bits as can be
 //   hosts x ranks   where hosts have as many ranks: what goes between hosts is least
-std::vector<Value> groups(const Situation &s) {
-    std::vector<Value> found = {{}};
-    Value small;
+std::vector<algorithms::Value> groups(const Situation &s) {
+    std::vector<algorithms::Value> found = {{}};
+    algorithms::Value small;
     std::int64_t rest = s.ranks;
     for (const std::int64_t factor : {2, 3})
         for (; rest % factor == 0; rest /= factor)
@@ -39,7 +38,7 @@ std::vector<Value> groups(const Situation &s) {
     if (small.size() > 1)
         found.push_back(small);
     if (s.hosts > 1 && s.hosts < s.ranks && s.ranks % s.hosts == 0)
-        if (const Value placed = {s.hosts, s.ranks / s.hosts}; found.back() != placed)
+        if (const algorithms::Value placed = {s.hosts, s.ranks / s.hosts}; found.back() != placed)
             found.push_back(placed);
     return found;
 }
@@ -116,7 +115,7 @@ std::vector<algorithms::Choice> candidates(const Algorithm &algorithm, const Sit
         return compositions(algorithm, s);
     if (!has(algorithm, "group"))
         return found;
-    for (const Value &group : groups(s))
+    for (const algorithms::Value &group : groups(s))
         for (std::int64_t r = 0;; ++r) {
             algorithms::Choice choice{&algorithm, {}};
             if (!group.empty())

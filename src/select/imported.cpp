@@ -20,7 +20,7 @@ using schedule::Position;
 
 namespace {
 
-constexpr std::size_t kMostBytes = std::size_t{1} << 30; // ten million ops take less
+constexpr std::size_t kMostScheduleBytes = std::size_t{1} << 30; // ten million ops take less
 
 // As it can be shown, whole: two long paths may differ at the end only.
 std::string words(const std::string &path) {
@@ -55,7 +55,7 @@ std::string content_of(const std::string &path) {
         unreadable(path, std::strerror(errno));
     if (!S_ISREG(about.st_mode))
         unreadable(path, "it is no regular file");
-    if (static_cast<std::size_t>(about.st_size) > kMostBytes)
+    if (static_cast<std::size_t>(about.st_size) > kMostScheduleBytes)
         unreadable(path, "it has more than 1 GiB");
     std::string text(static_cast<std::size_t>(about.st_size), '\0');
     for (std::size_t have = 0; have < text.size();) {

@@ -16,7 +16,7 @@ namespace {
 using Json = nlohmann::ordered_json; // keys in the order of the page
 using schedule::Value;
 
-constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 50; // of a vector
+constexpr std::uint64_t kMostVectorBytes = std::uint64_t{1} << 50; // of a vector
 constexpr std::int32_t kMostRanks = 65536, kMostCalls = 1 << 30;
 
 Json written(const Timing &timing) {
@@ -50,7 +50,7 @@ Timing timing(const Value &value, const Measured &of) {
     value.object({"bytes", "algorithm", "seconds"}, {"skew", "calls", "by"});
     Timing read;
     const std::uint64_t bytes = value["bytes"].natural();
-    if (bytes > kMostBytes)
+    if (bytes > kMostVectorBytes)
         value["bytes"].fail("expected at most 2^50");
     read.bytes = static_cast<std::size_t>(bytes);
     read.algorithm = algorithm(value["algorithm"], of);

@@ -17,8 +17,8 @@ namespace {
 
 using Json = nlohmann::ordered_json; // keys in the order of the page
 
-constexpr std::size_t kMostBytes = 4u << 20; // of a file; one without calls has some hundred
-constexpr std::size_t kMostTextBytes = 400;  // bytes of a text in it
+constexpr std::size_t kMostProfileBytes = 4u << 20; // of a file; one without calls has some hundred
+constexpr std::size_t kMostTextBytes = 400;         // bytes of a text in it
 // What this version reads.  It writes the first one that has all keys: older versions read that.
 constexpr std::int32_t kFormatVersion = 2, kMostFormatVersion = 1'000'000;
 constexpr std::int32_t kFirstFormatVersion = 1; // without "concurrency"
@@ -52,12 +52,12 @@ std::string text_of(const std::string &path) {
     };
     if (file == nullptr)
         refuse(std::strerror(errno));
-    std::string text(kMostBytes + 1, '\0');
+    std::string text(kMostProfileBytes + 1, '\0');
     errno = 0;
     text.resize(std::fread(text.data(), 1, text.size(), file.get()));
     if (std::ferror(file.get()) != 0) // a folder, for instance
         refuse(std::strerror(errno));
-    if (text.size() > kMostBytes)
+    if (text.size() > kMostProfileBytes)
         refuse("it is longer than 4 MiB");
     return text;
 }
