@@ -22,6 +22,8 @@ stretto_not_emulated(api_children "it forbids files by a seccomp filter, which Q
 stretto_not_emulated(api_fork
   "QEMU opens files under a lock of its own, which a child finds taken if another thread opens one"
   "a child joins a job and makes ops while threads of its parent do so")
+stretto_not_emulated(api_peers "it counts threads, and QEMU has one of its own"
+  "a job on one host has no threads of its own")
 set(reads "ranks read one another's memory by process_vm_readv, which QEMU does not have")
 stretto_not_emulated(api_attach "${reads}" "*")
 stretto_not_emulated(api_xpmem "${reads}, also in the XPMEM of the tests"
