@@ -83,7 +83,7 @@ TEST_CASE("plans come to the result, whatever their tiles, slices and rings") {
             CHECK(player.play(static_cast<unsigned>(random())) == "");
         }
     });
-    CHECK(tiled > 50);
+    CHECK(tiled > (::test::sampled() ? 25 : 50));
 }
 
 TEST_CASE("tiles cover every block once, and the last is not much longer than the others") {
