@@ -196,11 +196,14 @@ test-musl: $(INSTALLED) $(ZIG)
 		-Wl,-rpath,$(abspath build/musl/src/api) -o build/musl/sums
 	for ranks in 1 2 3; do $(BIN)/stretto run -n $$ranks build/musl/sums || exit 1; done
 
-# The tests over UCX once more, over verbs: a virtual machine with a soft RoCE device.
+# The tests over UCX once more, over verbs: a virtual machine with a soft RoCE device, and UCX of a
+# release of Debian (empty: the installed one).
+UCX_RELEASE ?= trixie
 test-rdma: $(INSTALLED)
 	@tools/need.sh $@ qemu-system-x86_64=qemu-system-x86 busybox=busybox-static cpio=cpio rdma=iproute2 depmod=kmod
 	$(call build,test,-DSTRETTO_BENCH=ON)
-	$(BIN)/python tests/rdma/run.py --build build/test --ctest $(BIN)/ctest --folder build/rdma
+	$(BIN)/python tests/rdma/run.py --build build/test --ctest $(BIN)/ctest --folder build/rdma \
+		$(if $(UCX_RELEASE),--release $(UCX_RELEASE))
 
 # The simulator beside SimGrid, which has to be there (Debian: libsimgrid-dev).
 test-simgrid: $(BUILD_TOOLS)

@@ -15,12 +15,12 @@ ulimit -l unlimited
 
 # The kernel loads algorithms by itself.
 echo /bin/modprobe > /proc/sys/kernel/modprobe
-for module in dummy rdma_rxe ib_uverbs rdma_ucm; do
+for module in dummy rdma_rxe ib_uverbs; do
     modprobe $module
 done
 ip link set lo up
 ip addr add fd00:47::1/64 dev dummy0
-ip link set dummy0 up
+ip link set dummy0 mtu 9000 up # packets of 4096 bytes
 rdma link add rxe0 type rxe netdev dummy0
 port=/sys/class/infiniband/rxe0/ports/1
 # UCX 1.13 does not see that packets of soft RoCE over IPv4 are for it; over IPv6 it does.
@@ -35,15 +35,19 @@ echo "soft RoCE: GID $(cat "$gid")"
 sent() {
     cat $port/hw_counters/sent_pkts
 }
+seconds() {
+    cut -d. -f1 /proc/uptime
+}
 
 # run NAME VARIABLE=VALUE... COMMAND...
 run() {
     echo "# begin $1"
     shift
     before=$(sent)
+    began=$(seconds)
     env "$@"
     code=$?
-    echo "# end $code $(($(sent) - before))"
+    echo "# end $code $(($(sent) - before)) $(($(seconds) - began))"
 }
 
 . /tests

@@ -26,7 +26,6 @@ LIBRARIES = Path("/usr/lib/x86_64-linux-gnu")
 PLUGINS = [
     "libucp.so.0",
     "ucx/libuct_ib.so.0",
-    "ucx/libuct_rdmacm.so.0",
     "ucx/libuct_cma.so.0",
     "libibverbs/librxe-rdmav34.so",
 ]
@@ -43,11 +42,38 @@ MODULES = [
     "lib",
 ]
 KERNEL_PACKAGE = "linux-image-amd64"
+# What of another release of Debian takes the place of this machine's: UCX, the libraries that it
+# needs, and libc6, which works for programs of earlier releases as well.
+RELEASE_PACKAGES = [
+    "libucx0",
+    "libc6",
+    "libibverbs1",
+    "ibverbs-providers",
+    "libnl-3-200",
+    "libnl-route-3-200",
+]
+MIRROR = "http://deb.debian.org/debian"
+KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 # All that run over UCX but those of children, which cannot (docs/ucx.md).
 TESTS, CHILDREN = "^ucx_|_ucx$", "^api_fork"
-PATIENCE_S = 200  # for one test: the emulated machine takes a second for a communicator
+PATIENCE_S = 900  # for one test: the emulated machine takes seconds for a communicator
 # Nothing but the device; "self" would keep ranks that are threads off it.
-SETTINGS = {"UCX_TLS": "rc,ud", "STRETTO_TEST_UCX_TLS": "rc,ud", "UCX_LOG_LEVEL": "fatal"}
+SETTINGS = {
+    "UCX_TLS": "rc,ud",
+    "STRETTO_TEST_UCX_TLS": "rc,ud",
+    "UCX_LOG_LEVEL": "fatal",
+    # A communicator takes seconds, and what is measured there is of no use.
+    "STRETTO_INIT_TIMEOUT": "600",
+    "STRETTO_TUNING_FILE": "assumed",
+    # Soft RoCE takes UCX's default, 7, for "for ever", and no link to a dead rank would break.
+    "UCX_RC_VERBS_RETRY_COUNT": "6",
+    # By default each worker gives the device 66 MiB to receive into.
+    "UCX_RC_VERBS_RX_QUEUE_LEN": "256",
+    "UCX_UD_VERBS_RX_QUEUE_LEN": "256",
+}
+
+
+COLOR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 class Impossible(Exception):
@@ -65,7 +91,7 @@ def output(*command: str | Path) -> str:
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
-def find_tests(build: Path, ctest: str, pattern: str) -> list[Test]:
+def find_tests(build: Path, ctest: str, pattern: str, settings: dict[str, str]) -> list[Test]:
     listing = json.loads(
         output(ctest, "--test-dir", build, "--show-only=json-v1", "-R", pattern, "-E", CHILDREN)
     )
@@ -73,13 +99,26 @@ def find_tests(build: Path, ctest: str, pattern: str) -> list[Test]:
     for each in listing["tests"]:
         properties = {p["name"]: p["value"] for p in each.get("properties", [])}
         environment = dict(item.split("=", 1) for item in properties.get("ENVIRONMENT", []))
-        tests.append(Test(each["name"], each["command"], environment | SETTINGS))
+        tests.append(Test(each["name"], each["command"], environment | settings))
     if not tests:
         raise Impossible(f"{build} has no test {pattern}")
     return tests
 
 
-# ---- the kernel
+# ---- packages, which are unpacked and not installed
+
+
+def download(folder: Path, options: Sequence[str], packages: Sequence[str], to: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for archive in folder.glob("*.deb"):
+        archive.unlink()
+    subprocess.run(
+        ["apt-get", *options, "download", "-q", *packages], cwd=folder, check=True,
+        capture_output=True,
+    )  # fmt: skip
+    for archive in folder.glob("*.deb"):
+        subprocess.run(["dpkg", "-x", archive, to], check=True)
+        archive.unlink()
 
 
 def kernel(folder: Path) -> Path:
@@ -90,13 +129,31 @@ def kernel(folder: Path) -> Path:
         package = re.search(r"Depends: (linux-image-\S+)", depends)
         if package is None:
             raise Impossible(f"apt-get knows no package {KERNEL_PACKAGE} (apt-get update)")
-        folder.mkdir(parents=True, exist_ok=True)
-        subprocess.run(
-            ["apt-get", "download", "-q", package[1]], cwd=folder, check=True, capture_output=True
-        )
-        for archive in folder.glob("linux-image-*.deb"):
-            subprocess.run(["dpkg", "-x", archive, unpacked], check=True)
-            archive.unlink()
+        download(folder, [], [package[1]], unpacked)
+    return unpacked
+
+
+def release(name: str, folder: Path) -> Path:
+    """Where UCX of that release of Debian lies unpacked, with all that it needs."""
+    unpacked = folder / name
+    if not (unpacked / LIBRARIES.relative_to("/") / PLUGINS[0]).exists():
+        lists = folder / f"apt-{name}"
+        for each in ("lists/partial", "cache/archives/partial"):
+            (lists / each).mkdir(parents=True, exist_ok=True)
+        (lists / "sources.list").write_text(f"deb [signed-by={KEYRING}] {MIRROR} {name} main\n")
+        apt = {
+            "Etc::SourceList": lists / "sources.list",
+            "Etc::SourceParts": "/dev/null",
+            "State::Lists": lists / "lists",
+            "Cache": lists / "cache",
+        }
+        options = [word for key, path in apt.items() for word in ("-o", f"Dir::{key}={path}")]
+        try:
+            subprocess.run(["apt-get", *options, "update", "-q"], check=True, capture_output=True)
+            packages = [f"{package}/{name}" for package in RELEASE_PACKAGES]
+            download(folder, options, packages, unpacked)
+        except subprocess.CalledProcessError as error:
+            raise Impossible(f"no UCX of Debian {name}: {error.stderr.decode()}") from error
     return unpacked
 
 
@@ -135,7 +192,11 @@ def copy(file: Path, root: Path) -> None:
         shutil.copy(file, target)
 
 
-def fill(root: Path, tests: Sequence[Test]) -> None:
+def fill(root: Path, tests: Sequence[Test], other: Path | None) -> None:
+    """`other`: a folder whose libraries take the place of this machine's."""
+    for folder in ("lib", "lib64"):
+        (root / "usr" / folder).mkdir(parents=True)
+        (root / folder).symlink_to(f"usr/{folder}")
     programs = {Path(word) for test in tests for word in test.command if word.startswith("/")}
     plugins = [LIBRARIES / name for name in PLUGINS]
     if absent := [str(plugin) for plugin in plugins if not plugin.exists()]:
@@ -149,6 +210,12 @@ def fill(root: Path, tests: Sequence[Test]) -> None:
         shutil.copy(shutil.which(tool) or "", root / "bin" / tool)
         for library in libraries_of([root / "bin" / tool]) if tool != "busybox" else ():
             copy(library, root)
+    if other is not None:
+        for folder in ("lib", "lib64"):
+            subprocess.run(
+                ["cp", "-a", "--remove-destination", f"{other}/usr/{folder}/.",
+                 root / "usr" / folder], check=True,
+            )  # fmt: skip
     shutil.copy(HERE / "init.sh", root / "init")
     (root / "init").chmod(0o755)
 
@@ -180,27 +247,34 @@ def boot(folder: Path) -> str:
         subprocess.run(
             ["qemu-system-x86_64", "-accel", "tcg", "-cpu", "max", "-smp", "2", "-m", "6G",
              "-nographic", "-no-reboot", "-nic", "none", "-kernel", image, "-initrd", archive,
-             "-append", "console=ttyS0 panic=-1 quiet loglevel=3"],
+             "-append", "console=ttyS0 panic=-1 quiet loglevel=3 no_timer_check"],
             stdin=subprocess.DEVNULL, stdout=to, stderr=subprocess.STDOUT, check=False,
         )  # fmt: skip
     return console.read_text(errors="replace")
 
 
-def results(console: str, tests: Sequence[Test]) -> Iterator[tuple[Test, str]]:
-    """Each test, and what is wrong with it ("" if nothing is)."""
+def results(console: str, tests: Sequence[Test]) -> Iterator[tuple[bool, str]]:
+    """Of each test, whether it passed, and a line that says so."""
     for test in tests:
         found = re.search(
-            rf"# begin {test.name}\s*$(.*?)^# end (?P<code>\d+) (?P<packets>\d+)",
+            rf"# begin {test.name}\s*$(?P<said>.*?)"
+            r"^# end (?P<code>\d+) (?P<packets>\d+) (?P<seconds>\d+)",
             console, re.MULTILINE | re.DOTALL,
         )  # fmt: skip
         if found is None:
-            yield test, "the machine ended before it"
-        elif found["code"] != "0":
-            yield test, f"exit code {found['code']}{found[1].rstrip()}"
+            yield False, f"{test.name}: the machine ended before it"
+            continue
+        took = f"{found['packets']} packets, {found['seconds']} s"
+        if found["code"] != "0":
+            yield False, f"{test.name}: exit code {found['code']}, {took}{found['said'].rstrip()}"
         elif found["packets"] == "0":
-            yield test, "the device has sent nothing: it has not gone over RDMA"
+            yield False, f"{test.name}: the device has sent nothing: it has not gone over RDMA"
         else:
-            yield test, ""
+            cases = re.search(
+                r"test cases: +(\d+).*assertions: +(\d+)", COLOR.sub("", found["said"]), re.S
+            )
+            count = f"{cases[1]} cases, {cases[2]} checks, " if cases else ""
+            yield True, f"{test.name}: passed, {count}{took}"
 
 
 def main() -> int:
@@ -210,13 +284,19 @@ def main() -> int:
     add("--ctest", required=True, help="the ctest that lists them")
     add("--folder", type=Path, required=True, help="for the machine, 1 GiB; kept for the next run")
     add("--tests", default=TESTS, metavar="REGEX", help=f"which tests (default: {TESTS})")
+    add(
+        "--release", metavar="NAME", help="of Debian, whose UCX to use (default: the installed one)"
+    )
+    add("--set", metavar="NAME=VALUE", action="append", default=[], help="for all tests")
     options = parser.parse_args()
+    settings = SETTINGS | dict(each.split("=", 1) for each in options.set)
     folder = options.folder.resolve()
     try:
-        tests = find_tests(options.build, options.ctest, options.tests)
+        tests = find_tests(options.build, options.ctest, options.tests, settings)
         unpacked = kernel(folder)
+        other = release(options.release, folder) if options.release else None
         shutil.rmtree(folder / "root", ignore_errors=True)
-        fill(folder / "root", tests)
+        fill(folder / "root", tests, other)
     except Impossible as why:
         print(f"SKIPPED: no test over RDMA runs here: {why}")
         return 0
@@ -226,9 +306,9 @@ def main() -> int:
         f"{len(tests)} tests over soft RoCE, emulated: {folder / 'console.txt'} grows", flush=True
     )
     failed = 0
-    for test, wrong in results(boot(folder), tests):
-        print(f"{test.name}: {wrong or 'passed'}")
-        failed += bool(wrong)
+    for passed, line in results(boot(folder), tests):
+        print(line)
+        failed += not passed
     print(f"{len(tests) - failed} passed, {failed} failed")
     return 1 if failed else 0
 

@@ -110,7 +110,7 @@ const Library &library() {
 }
 
 // Seen with 1.13 on soft RoCE (tests/rdma): an assertion fails when an endpoint is closed of which
-// the peer has not answered yet.
+// the peer has not answered yet.  Removed by https://github.com/openucx/ucx/pull/8175.
 std::string known_fault(std::string_view version) {
     const bool old = version.starts_with("1.12.") || version.starts_with("1.13.");
     return old ? "UCX " + std::string(version) +

@@ -2,6 +2,7 @@
 // Settings for tests of links over UCX, which have to be there before it is loaded.
 #pragma once
 
+#include <cstdint>
 #include <cstdlib>
 
 #include "support/environment.hpp"
@@ -12,6 +13,16 @@ namespace test {
 inline const char *ucx_transports() {
     const char *const named = std::getenv("STRETTO_TEST_UCX_TLS");
     return named != nullptr ? named : "tcp";
+}
+
+// Whether devices write what is put (tests/rdma); UCX's TCP does it by messages.
+inline bool goes_by_device() {
+    return std::getenv("STRETTO_TEST_UCX_TLS") != nullptr;
+}
+
+// How long what ought to come at once may take.  The machine of tests/rdma is emulated.
+inline std::uint64_t patience_ns() {
+    return goes_by_device() ? 400'000'000'000 : 30'000'000'000;
 }
 
 inline const With ucx_goes_by("UCX_TLS", ucx_transports()), ucx_is_quiet("UCX_LOG_LEVEL", "fatal");

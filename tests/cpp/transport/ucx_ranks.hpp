@@ -103,8 +103,7 @@ struct Rank {
 };
 
 inline bool soon(const std::function<bool()> &body) {
-    constexpr std::uint64_t limit = 30'000'000'000;
-    for (const std::uint64_t start = stretto::now_ns(); stretto::now_ns() - start < limit;)
+    for (const std::uint64_t start = stretto::now_ns(); stretto::now_ns() - start < patience_ns();)
         if (body())
             return true;
     return false;
