@@ -22,15 +22,33 @@ using State = UcxGreeting::State;
 
 namespace {
 
+constexpr std::uint64_t kPinnedBytes = 64 << 20; // by default, of windows and of buffers each
+
+// Of callers' buffers.  Null: none is registered, and contributions are copied before they are
+// sent.
+std::shared_ptr<transport::RegistrationCache>
+registrations(const std::shared_ptr<const ucp::OwnedContext> &context,
+              std::optional<std::uint64_t> pinned_bytes) {
+    if (pinned_bytes == 0)
+        return nullptr;
+    try {
+        return std::make_shared<transport::RegistrationCache>(context,
+                                                              pinned_bytes.value_or(kPinnedBytes));
+    } catch (const Error &) { // UCX does not tell of unmapped memory
+        return nullptr;
+    }
+}
+
 // The links of a group while its ranks greet one another.
 class UcxConnecting final : public transport::Connecting {
 public:
     UcxConnecting(std::shared_ptr<UcxMeeting> meeting,
                   std::shared_ptr<const ucp::OwnedContext> context, const net::Key &key,
                   std::string place, transport::Group group,
-                  std::optional<std::uint64_t> pinned_bytes)
+                  std::optional<std::uint64_t> pinned_bytes,
+                  std::shared_ptr<transport::RegistrationCache> buffers)
         : meeting_(std::move(meeting)), context_(std::move(context)), group_(std::move(group)),
-          pinned_bytes_(pinned_bytes) {
+          pinned_bytes_(pinned_bytes), buffers_(std::move(buffers)) {
         auto worker = std::make_unique<ucp::OwnedWorker>(context_);
         own_ = {std::move(place), worker->address()};
         const int size = static_cast<int>(group_.in_job.size()), me = group_.rank;
@@ -109,6 +127,7 @@ public:
                                             transport::Segment &segment) override {
         meeting_->forget(group_.epoch);
         links_->join(events);
+        links_->use(buffers_);
         offer_windows(segment);
         return std::move(links_);
     }
@@ -135,7 +154,6 @@ private:
     // memory may be pinned: in most algorithms those are the ones that send.  Where UCX emulates
     // puts, messages are as good, and safer: UCX 1.13 aborts a process if a peer dies meanwhile.
     void offer_windows(transport::Segment &segment) {
-        constexpr std::uint64_t kPinnedBytes = 64 << 20; // by default
         const std::uint64_t most = pinned_bytes_.value_or(kPinnedBytes);
         if (pinned_bytes_)
             links_->put_anyhow();
@@ -150,8 +168,10 @@ private:
         std::ranges::stable_sort(nearest, {}, [&](const Other *each) { return distance(*each); });
         std::string why;
         for (const Other *each : nearest) {
-            const bool room = why.empty() && (pinned_bytes_ || links_->device_puts(each->rank)) &&
-                              context_->registered_bytes() + 2 * segment.ring_bytes() <= most;
+            const bool room =
+                why.empty() && (pinned_bytes_ || links_->device_puts(each->rank)) &&
+                context_->registered_bytes(ucp::MemoryUse::window) + 2 * segment.ring_bytes() <=
+                    most;
             try {
                 links_->offer(each->rank,
                               room ? segment.open_window(each->rank) : transport::PutWindow());
@@ -181,6 +201,7 @@ private:
     const std::shared_ptr<const ucp::OwnedContext> context_;
     const transport::Group group_;
     const std::optional<std::uint64_t> pinned_bytes_;
+    const std::shared_ptr<transport::RegistrationCache> buffers_;
     UcxIntroduction own_;
     std::vector<Other> others_;
     std::unique_ptr<transport::UcxLinks> links_;
@@ -214,6 +235,7 @@ UcxTransport::UcxTransport(const ucp::Library &library, const transport::Opening
     : key_(opening.key), place_(place_of(opening)), pinned_bytes_(opening.network.pinned_bytes),
       context_(std::make_shared<const ucp::OwnedContext>(library,
                                                          static_cast<std::size_t>(opening.size))),
+      buffers_(registrations(context_, pinned_bytes_)),
       meeting_(std::make_shared<UcxMeeting>(context_, key_, opening.rank)) {
     if (!reaches_network(context_))
         throw Error(Status::system,
@@ -227,7 +249,8 @@ void UcxTransport::meet(std::vector<std::vector<std::byte>> addresses, int) {
 }
 
 std::unique_ptr<transport::Connecting> UcxTransport::connect(const transport::Group &group) {
-    return std::make_unique<UcxConnecting>(meeting_, context_, key_, place_, group, pinned_bytes_);
+    return std::make_unique<UcxConnecting>(meeting_, context_, key_, place_, group, pinned_bytes_,
+                                           buffers_);
 }
 
 std::string UcxFactory::missing(const transport::Opening &opening) const {

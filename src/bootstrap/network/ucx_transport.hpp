@@ -14,6 +14,7 @@
 #include "bootstrap/network/ucx_meeting.hpp"
 #include "net/crypto.hpp"
 #include "transport/remote/factory.hpp"
+#include "transport/ucx/registration_cache.hpp"
 
 namespace stretto::bootstrap {
 
@@ -30,6 +31,7 @@ private:
     const std::string place_;                         // of this host, for the others
     const std::optional<std::uint64_t> pinned_bytes_; // STRETTO_PINNED_BYTES
     const std::shared_ptr<const transport::ucp::OwnedContext> context_;
+    const std::shared_ptr<transport::RegistrationCache> buffers_; // null: none
     const std::shared_ptr<UcxMeeting> meeting_;
 };
 

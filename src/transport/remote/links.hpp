@@ -60,6 +60,12 @@ public:
     // The packet is sent by the next push(); with `more`, it waits for a later packet to the same
     // rank.  The payload must not change until it is sent.
     virtual void send(int to, const WireMessage &message, const std::byte *payload, bool more) = 0;
+    // Whether a long cell with this payload goes to that rank straight from where the payload lies,
+    // read by a device, so that it need not be copied to memory of the links.  Then it is sent at
+    // once.
+    virtual bool sends_from(int /*to*/, const std::byte * /*payload*/, std::size_t /*bytes*/) {
+        return false;
+    }
     // Sends packets; with `all`, also packets that wait for a later one.
     enum class Which { ready, all };
     virtual void push(Which which) = 0;

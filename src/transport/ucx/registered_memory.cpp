@@ -7,8 +7,8 @@
 namespace stretto::transport::ucp {
 
 RegisteredMemory::RegisteredMemory(std::shared_ptr<const OwnedContext> context, std::byte *first,
-                                   std::size_t bytes)
-    : context_(std::move(context)), bytes_(bytes) {
+                                   std::size_t bytes, MemoryUse use)
+    : context_(std::move(context)), bytes_(bytes), use_(use) {
     MemoryParameters parameters;
     parameters.set = MemoryParameters::kAddressFlag | MemoryParameters::kLengthFlag |
                      MemoryParameters::kMemoryTypeFlag;
@@ -17,12 +17,12 @@ RegisteredMemory::RegisteredMemory(std::shared_ptr<const OwnedContext> context, 
     const Library &library = context_->library();
     library.check(library.memory_map(context_->get(), &parameters, &memory_),
                   "register " + std::to_string(bytes >> 10) + " KiB of memory");
-    context_->note_registered(static_cast<std::ptrdiff_t>(bytes));
+    context_->note_registered(use_, static_cast<std::ptrdiff_t>(bytes));
 }
 
 RegisteredMemory::~RegisteredMemory() {
     (void)context_->library().memory_unmap(context_->get(), memory_);
-    context_->note_registered(-static_cast<std::ptrdiff_t>(bytes_));
+    context_->note_registered(use_, -static_cast<std::ptrdiff_t>(bytes_));
 }
 
 std::vector<std::byte> RegisteredMemory::key() const {

@@ -113,7 +113,8 @@ struct EndpointParameters {
 
 struct RequestParameters {
     static constexpr std::uint32_t kCallbackFlag = 1 << 1, kUserDataFlag = 1 << 2,
-                                   kFlagsFlag = 1 << 4, kMemoryTypeFlag = 1 << 6;
+                                   kFlagsFlag = 1 << 4, kMemoryTypeFlag = 1 << 6,
+                                   kMemoryFlag = 1 << 8;
     static constexpr std::uint32_t kEagerFlag = 1 << 1; // in flags, of a message
     static constexpr std::uint32_t kForceFlag = 1 << 0; // in flags, of the end of an endpoint
     using Sent = void (*)(Request request, Status status, void *user_data);
@@ -128,6 +129,8 @@ struct RequestParameters {
     void *user_data = nullptr;
     void *reply_buffer = nullptr;
     MemoryType memory_type = host;
+    void *received_info = nullptr;
+    Memory *memory = nullptr; // the registration of what is sent
 
     // Of an operation on this host's memory (not a device's) whose end calls `sent`, unless it ends
     // at once.
@@ -139,6 +142,14 @@ struct RequestParameters {
         all.user_data = user_data;
         return all;
     }
+};
+
+// ucm_event_t of libucm, by which UCX tells of memory that is about to be unmapped.
+struct MemoryEvent {
+    static constexpr int kUnmappedFlag = 1 << 17; // type
+    using Handler = void (*)(int type, const MemoryEvent *event, void *argument);
+    void *address;
+    std::size_t bytes;
 };
 
 struct MessageParameters { // of one that has come

@@ -81,6 +81,8 @@ Library load() {
     from.find("ucp_ep_rkey_unpack", all.key_unpack);
     from.find("ucp_rkey_destroy", all.key_destroy);
     from.find("ucp_put_nbx", all.put);
+    from.find("ucm_set_event_handler", all.memory_events_on);
+    from.find("ucm_unset_event_handler", all.memory_events_off);
     from.find("ucp_ep_print_info", all.endpoint_print);
     from.find("ucp_request_check_status", all.request_status);
     from.find("ucp_request_free", all.request_free);

@@ -10,7 +10,7 @@
 
 namespace stretto::transport::ucp {
 
-// Functions of libucp.so.0, and one of libucs.so.0, which it brings.
+// Functions of libucp.so.0, and of libucs.so.0 and libucm.so.0, which it brings.
 struct Library {
     const char *(*version)() = nullptr;
     const char *(*status_string)(Status status) = nullptr;
@@ -51,6 +51,9 @@ struct Library {
     void (*key_destroy)(RemoteKey *key) = nullptr;
     Request (*put)(Endpoint *endpoint, const void *data, std::size_t length, std::uint64_t remote,
                    RemoteKey *key, const RequestParameters *parameters) = nullptr;
+    Status (*memory_events_on)(int types, int priority, MemoryEvent::Handler handler,
+                               void *argument) = nullptr;
+    void (*memory_events_off)(int types, MemoryEvent::Handler handler, void *argument) = nullptr;
     void (*endpoint_print)(Endpoint *endpoint, std::FILE *to) = nullptr;
     Status (*request_status)(Request request) = nullptr;
     void (*request_free)(Request request) = nullptr;

@@ -4,8 +4,10 @@
 // another.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -15,6 +17,10 @@
 #include "transport/ucx/ucp_library.hpp"
 
 namespace stretto::transport::ucp {
+
+// What registered memory is for: a window that a peer writes, or a caller's buffer that this rank
+// sends from.
+enum class MemoryUse : std::uint8_t { window, buffer };
 
 // Of one rank of a job.
 class OwnedContext {
@@ -28,15 +34,18 @@ public:
     const Library &library() const { return library_; }
     Context *get() const { return context_; }
     // Bytes that are registered (registered_memory.hpp), by all communicators of the rank.
-    std::size_t registered_bytes() const { return registered_.load(std::memory_order_relaxed); }
-    void note_registered(std::ptrdiff_t more) const {
-        registered_.fetch_add(static_cast<std::size_t>(more), std::memory_order_relaxed);
+    std::size_t registered_bytes(MemoryUse use) const {
+        return registered_[static_cast<std::size_t>(use)].load(std::memory_order_relaxed);
+    }
+    void note_registered(MemoryUse use, std::ptrdiff_t more) const {
+        registered_[static_cast<std::size_t>(use)].fetch_add(static_cast<std::size_t>(more),
+                                                             std::memory_order_relaxed);
     }
 
 private:
     const Library &library_;
     Context *context_ = nullptr;
-    mutable std::atomic<std::size_t> registered_{0};
+    mutable std::array<std::atomic<std::size_t>, 2> registered_{}; // by use
 };
 
 class OwnedWorker {

@@ -9,7 +9,8 @@
 // long cells with several connections (tcp_links.hpp); all other packets keep their order.
 //
 // Where a peer offers a window of its memory (put_window.hpp), payloads of such cells are put into
-// it, and no receiver has a part in that (ucx_puts.cpp).
+// it, and no receiver has a part in that (ucx_puts.cpp).  A caller's buffer can then be sent from
+// where it lies, if it is registered (registration_cache.hpp).
 #pragma once
 
 #include <algorithm>
@@ -27,6 +28,7 @@
 #include "transport/remote/put_window.hpp"
 #include "transport/ucx/in_turn.hpp"
 #include "transport/ucx/registered_memory.hpp"
+#include "transport/ucx/registration_cache.hpp"
 #include "transport/ucx/ucp_worker.hpp"
 #include "transport/ucx/ucx_counts.hpp"
 #include "transport/ucx/ucx_message.hpp"
@@ -65,13 +67,18 @@ public:
     // that memory of this rank by itself; none: it sends them in messages.  The memory outlives
     // this.  Throws Error(system) if the memory cannot be registered; then the peer sends messages.
     void offer(int rank, PutWindow window);
+    // Whether the peer's offer has come.
+    bool offered(int rank) const { return link(rank).offered(); }
     // Whether devices write what this rank and the peer put into one another's memory.
     bool device_puts(int rank) const;
     // Puts also where UCX emulates them by messages.
     void put_anyhow() { put_anyhow_ = true; }
+    // Registers callers' buffers, which are sent without a copy then.
+    void use(std::shared_ptr<RegistrationCache> buffers) { buffers_ = std::move(buffers); }
 
     std::string place(int rank) const override { return link(rank).place; }
     void send(int to, const WireMessage &packet, const std::byte *payload, bool more) override;
+    bool sends_from(int to, const std::byte *payload, std::size_t bytes) override;
     void push(Which) override; // each message goes by itself, at once
     bool progress(Receiver &receiver, const EventSet::Ready &ready) override;
     void drop(int rank) override { give_up(link(rank)); }
@@ -82,7 +89,9 @@ public:
     std::uint64_t ignored() const { return ignored_; }
     const UcxCounts &counts() const { return counts_; }
     // Bytes of this rank that peers may write at present.
-    std::size_t registered() const { return worker_->context()->registered_bytes(); }
+    std::size_t registered() const {
+        return worker_->context()->registered_bytes(ucp::MemoryUse::window);
+    }
 
 private:
     struct Early { // than its turn
@@ -143,6 +152,7 @@ private:
     struct Putting {
         Link *link = nullptr;
         ucp::Endpoint *endpoint = nullptr;
+        RegistrationCache::Registration from; // null: UCX does what it needs
     };
     // Of a long payload.
     struct Receiving {
@@ -164,7 +174,8 @@ private:
     void send_long(Link &peer, const WireMessage &packet, const std::byte *payload);
     bool can_put(Link &peer);
     void put(Link &peer, const WireMessage &cell, const std::byte *payload);
-    void put(Link &peer, const std::byte *from, std::size_t bytes, std::uint64_t at);
+    void put(Link &peer, const std::byte *from, std::size_t bytes, std::uint64_t at,
+             RegistrationCache::Registration registration);
     void advance_puts();
     void take_offer(Link &from, std::uint64_t mark, std::span<const std::byte> bytes);
     Link &link(int rank) { return links_[static_cast<std::size_t>(rank)]; }
@@ -205,7 +216,8 @@ private:
     const ucp::Library &library_;
     const int rank_;
     const std::uint64_t mark_; // of the worker, for peers
-    std::vector<Link> links_;  // by rank; UCX knows where they lie
+    std::shared_ptr<RegistrationCache> buffers_;
+    std::vector<Link> links_; // by rank; UCX knows where they lie
     std::deque<Sending> sendings_;
     std::vector<Sending *> free_;
     std::deque<Putting> puttings_;

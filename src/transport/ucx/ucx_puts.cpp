@@ -31,8 +31,8 @@ void UcxLinks::offer(int rank, PutWindow window) {
     if (window.first != nullptr && peer.endpoint != nullptr &&
         (put_anyhow_ || worker_->device_puts(peer.endpoint))) {
         try {
-            peer.window = std::make_unique<ucp::RegisteredMemory>(worker_->context(), window.first,
-                                                                  window.bytes());
+            peer.window = std::make_unique<ucp::RegisteredMemory>(
+                worker_->context(), window.first, window.bytes(), ucp::MemoryUse::window);
             peer.offer = written({reinterpret_cast<std::uintptr_t>(window.first), window.ring_bytes,
                                   peer.window->key()});
             ++counts_.registrations;
@@ -69,6 +69,14 @@ void UcxLinks::send_long(Link &peer, const WireMessage &cell, const std::byte *p
     }
 }
 
+// Registered here, so that the put finds it.
+bool UcxLinks::sends_from(int to, const std::byte *payload, std::size_t bytes) {
+    Link &peer = link(to);
+    return buffers_ != nullptr && bytes >= kLeastPutBytes && peer.endpoint != nullptr &&
+           peer.failure.empty() && peer.offered() && can_put(peer) &&
+           buffers_->take(payload, bytes) != nullptr;
+}
+
 bool UcxLinks::device_puts(int rank) const {
     return link(rank).endpoint != nullptr && worker_->device_puts(link(rank).endpoint);
 }
@@ -95,8 +103,12 @@ bool UcxLinks::can_put(Link &peer) {
 }
 
 void UcxLinks::put(Link &peer, const WireMessage &cell, const std::byte *payload) {
+    const RegistrationCache::Registration registration =
+        buffers_ != nullptr ? buffers_->find(payload, cell.length) : nullptr;
+    if (registration != nullptr)
+        counts_.put_from_buffers_bytes += cell.length;
     for (const PutPiece &piece : payload_in_window(cell, peer.puts.ring_bytes))
-        put(peer, payload + piece.from, piece.bytes, piece.at);
+        put(peer, payload + piece.from, piece.bytes, piece.at, registration);
     ++counts_.put_cells;
     counts_.put_bytes += cell.length;
     peer.puts.cells.push_back(cell);
@@ -105,22 +117,29 @@ void UcxLinks::put(Link &peer, const WireMessage &cell, const std::byte *payload
     puts_due_ = true;
 }
 
-void UcxLinks::put(Link &peer, const std::byte *from, std::size_t bytes, std::uint64_t at) {
+void UcxLinks::put(Link &peer, const std::byte *from, std::size_t bytes, std::uint64_t at,
+                   RegistrationCache::Registration registration) {
     if (free_puttings_.empty()) {
         free_puttings_.push_back(&puttings_.emplace_back());
         free_puttings_.reserve(puttings_.size()); // on_put() must not throw
     }
     Putting &putting = *free_puttings_.back();
     free_puttings_.pop_back();
-    putting = {&peer, peer.endpoint};
-    const auto parameters = ucp::RequestParameters::calling(&on_put, &putting);
+    putting = {&peer, peer.endpoint, std::move(registration)};
+    auto parameters = ucp::RequestParameters::calling(&on_put, &putting);
+    if (putting.from != nullptr) {
+        parameters.set |= ucp::RequestParameters::kMemoryFlag;
+        parameters.memory = putting.from->get();
+    }
     ++counts_.puts;
     const ucp::Request request =
         library_.put(peer.endpoint, from, bytes, peer.puts.first + at, peer.puts.key, &parameters);
-    if (request != nullptr && !ucp::is_error(request))
+    if (request != nullptr && !ucp::is_error(request)) {
         ++unsent_;
-    else
+    } else {
+        putting.from.reset();
         free_puttings_.push_back(&putting);
+    }
     if (ucp::is_error(request))
         on_failed(&peer, peer.endpoint, ucp::error_of(request));
 }
@@ -130,6 +149,7 @@ void UcxLinks::on_put(ucp::Request request, ucp::Status status, void *putting) {
     auto &own = *static_cast<Putting *>(putting);
     UcxLinks &all = *own.link->all;
     all.library_.request_free(request);
+    own.from.reset();
     all.free_puttings_.push_back(&own);
     --all.unsent_;
     if (status != ucp::Status::ok)

@@ -3,6 +3,7 @@
 // installed.
 #include "doctest.h"
 
+#include <ucm/api/ucm.h>
 #include <ucp/api/ucp.h>
 
 #include "transport/ucx/ucp_abi.hpp"
@@ -55,6 +56,8 @@ TEST_CASE("bits are those of UCX's headers") {
     CHECK(ucp::RequestParameters::kUserDataFlag == UCP_OP_ATTR_FIELD_USER_DATA);
     CHECK(ucp::RequestParameters::kFlagsFlag == UCP_OP_ATTR_FIELD_FLAGS);
     CHECK(ucp::RequestParameters::kMemoryTypeFlag == UCP_OP_ATTR_FIELD_MEMORY_TYPE);
+    CHECK(ucp::RequestParameters::kMemoryFlag == UCP_OP_ATTR_FIELD_MEMH);
+    CHECK(ucp::MemoryEvent::kUnmappedFlag == UCM_EVENT_VM_UNMAPPED);
     CHECK(ucp::RequestParameters::kEagerFlag == UCP_AM_SEND_FLAG_EAGER);
     CHECK(ucp::RequestParameters::kForceFlag == UCP_EP_CLOSE_FLAG_FORCE);
     CHECK(ucp::MessageParameters::kRendezvousFlag == UCP_AM_RECV_ATTR_FLAG_RNDV);
@@ -97,6 +100,8 @@ TEST_CASE("fields lie where UCX's headers have them") {
     CHECK(same_place(&RequestParameters::datatype, &ucp_request_param_t::datatype));
     CHECK(same_place(&RequestParameters::user_data, &ucp_request_param_t::user_data));
     CHECK(same_place(&RequestParameters::memory_type, &ucp_request_param_t::memory_type));
+    CHECK(same_place(&RequestParameters::memory, &ucp_request_param_t::memh));
+    CHECK(offsetof(ucp::MemoryEvent, bytes) == offsetof(ucm_event_t, vm_unmapped.size));
     CHECK(same_place(&MessageParameters::set, &ucp_am_recv_param_t::recv_attr));
     CHECK(same_place(&HandlerParameters::set, &ucp_am_handler_param_t::field_mask));
     CHECK(same_place(&HandlerParameters::id, &ucp_am_handler_param_t::id));

@@ -65,6 +65,7 @@ struct Rank {
     std::vector<std::byte> address;
     EventSet events;
     std::vector<std::byte> window;
+    std::shared_ptr<const stretto::transport::ucp::OwnedContext> context;
     std::unique_ptr<UcxLinks> links;
     UcxInbox inbox;
 
@@ -73,6 +74,7 @@ struct Rank {
         : rank(own) {
         auto worker = new_worker(library);
         address = worker->address();
+        context = worker->context();
         std::vector<std::optional<UcxLinks::Tokens>> tokens(2);
         tokens[static_cast<std::size_t>(1 - own)] = UcxLinks::Tokens{out, in};
         links = std::make_unique<UcxLinks>(std::move(worker), own, tokens);
