@@ -208,6 +208,7 @@ void Engine::begin(Run &run, const Call &call, const Tally &tally) {
     }
     run.base[0] = reinterpret_cast<std::uintptr_t>(call.input);
     run.base[1] = reinterpret_cast<std::uintptr_t>(call.output);
+    run.sends_in_place = sends_in_place(call);
     run.attached = plan.vector_bytes >= kLeastKeptVectorBytes && attaches(call);
     if (run.gate == nullptr) [[likely]]
         take_memory(run);

@@ -198,6 +198,15 @@ private:
                (step.zero_copy_read == ZeroCopy::always || !run.call->in_place);
     }
     void publish_in_place(Run &run, const Step &step);
+    bool sends_in_place(const Call &call) const;
+    bool send_in_place(Run &run, const Step &step);
+    transport::Location place_of(const Run &run, const Step &step) const;
+    // The operand of a step that publishes it as it is.
+    static const std::byte *contribution_of(const Run &run, const Step &step) {
+        const StepOperand &operand = run.plan->operands[step.first_operand];
+        return reinterpret_cast<const std::byte *>(run.base[static_cast<int>(operand.space)] +
+                                                   operand.offset);
+    }
     int collect_outputs(const Run &run, const Step &step, void **outs);
     bool released(const Run &run, const Step &step) const;
 

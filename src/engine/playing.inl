@@ -77,7 +77,7 @@ template<Engine::Mode mode>
     for (; run.cells_in_use != 0; ++run.settled) {
         if (run.in_place_cells[run.settled] == 0)
             continue;
-        if (!stream_.taken(plan, before_tile(run), plan.steps[run.settled])) {
+        if (!stream_.given_back(plan, before_tile(run), plan.steps[run.settled])) {
             note_wait<mode>(run);
             return false;
         }

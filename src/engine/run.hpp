@@ -150,7 +150,9 @@ struct Run : TileRun {
     std::uint64_t signature = 0;  // of this call and all before it
     std::uint32_t tiles_left = 0; // after this one
     bool attached = false;        // others may read this rank's own memory (attaching.cpp)
-    Gate *gate = nullptr;         // closed, so the call waits; null: there is none any more
+    // Contributions may go to other hosts straight from the buffer (zero_copy_buffers.cpp).
+    bool sends_in_place = false;
+    Gate *gate = nullptr; // closed, so the call waits; null: there is none any more
     std::uint64_t started = 0, waited = 0; // ticks; started 0: not timed
     InlineVector<std::uint32_t, 1> left;   // between hosts: cells of Plan::parts not sent yet
     std::vector<std::byte> mapped;         // contribution

@@ -43,6 +43,16 @@ inline constexpr std::uint32_t kLeastReducedStringBytes = 48u << 10;
         ring_readers(run, step);
 }
 
+// Where the payload of a step's own cell lies in this rank's rings.
+[[gnu::always_inline]] inline transport::Location Engine::place_of(const Run &run,
+                                                                   const Step &step) const {
+    if (step.stored < transport::kLeastBulkBytes)
+        return {};
+    return {transport::Location::In::bulk,
+            static_cast<std::int64_t>(((run.bulk_base + step.place.bulk) & ring_mask_) +
+                                      transport::kCellHeaderBytes)};
+}
+
 // Runs a step; true if it is complete on return.
 template<Engine::Mode mode>
 [[gnu::always_inline]] inline bool Engine::execute(Run &run, const Step &step) {
@@ -50,6 +60,8 @@ template<Engine::Mode mode>
         publish_in_place(run, step);
         return true;
     }
+    if (run.sends_in_place && step.publishes && send_in_place(run, step)) [[unlikely]]
+        return true;
     if (step.local_copy && run.call->in_place)
         return true;
     using In = transport::Location::In;
@@ -109,12 +121,9 @@ template<Engine::Mode mode>
             count += run.direct_outputs;
         } else {
             outs[count] = own->payload();
-            if (step.stored >= transport::kLeastBulkBytes) {
-                const auto offset = static_cast<std::int64_t>(
-                    ((run.bulk_base + step.place.bulk) & ring_mask_) + transport::kCellHeaderBytes);
-                outs[count] = segment_->bulk(rank_) + offset;
-                where = {In::bulk, offset};
-            }
+            where = place_of(run, step);
+            if (where.in() == In::bulk)
+                outs[count] = segment_->bulk(rank_) + where.offset();
             if (mode != Mode::executor && long_enough && (!able || reduces)) {
                 if (step.operands == 1 && count == 0 && operand[0].space != Space::cell &&
                     store_.times(step.length)) {

@@ -52,6 +52,14 @@ public:
     bool taken(const Plan &plan, std::uint64_t before, const Step &step) const {
         return holder(plan, before, step) < 0;
     }
+    // The same, for a cell that lies in memory of the caller: readers on other hosts are asked.
+    bool given_back(const Plan &plan, std::uint64_t before, const Step &step) const {
+        if (taken(plan, before, step))
+            return true;
+        if (segment_.remote_peers() != nullptr)
+            ask(plan, before, step, transport::RemotePeers::Need::buffer);
+        return false;
+    }
 
     // Whether readers that have not taken a cell were found since forget_holders().
     bool has_holders() const { return has_holders_; }
@@ -139,7 +147,7 @@ private:
                     if (transport::RemotePeers *remote_peers = segment_.remote_peers();
                         remote_peers != nullptr && (all || !enough)) {
                         remote_peers->push_parts();
-                        ask(oldest, step);
+                        ask(*oldest.plan, oldest.before, step, transport::RemotePeers::Need::room);
                     }
                     return enough;
                 }
@@ -158,13 +166,14 @@ private:
     }
 
     // Ranks on other hosts report their progress when they are asked.
-    void ask(const Record &record, const Step &step) const {
+    void ask(const Plan &plan, std::uint64_t before, const Step &step,
+             transport::RemotePeers::Need need) const {
         for (std::uint32_t r = 0; r < step.readers; ++r) {
-            const StepReader &reader = record.plan->readers[step.first_reader + r];
-            const std::uint64_t awaited = record.before + reader.step + 1u;
+            const StepReader &reader = plan.readers[step.first_reader + r];
+            const std::uint64_t awaited = before + reader.step + 1u;
             if (!segment_.here(reader.rank) &&
                 segment_.lines(reader.rank).progress.load(std::memory_order_acquire) < awaited)
-                segment_.remote_peers()->ask(reader.rank, awaited);
+                segment_.remote_peers()->ask(reader.rank, awaited, need);
         }
     }
 

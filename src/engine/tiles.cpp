@@ -38,6 +38,7 @@ void Engine::begin_tiles(Run &run) {
     following.sequence = run.sequence;
     following.signature = run.signature;
     following.attached = run.attached;
+    following.sends_in_place = run.sends_in_place;
     run.first_bases = run.bases;
     run.first_bulk_base = run.bulk_base;
     run.tiles_left = whole.tiles->count;

@@ -32,13 +32,17 @@ void Engine::ring_readers(Run &run, const Step &step) {
 void Engine::send_cell(Run &run, const Step &step, const StepReader &reader) {
     const std::uint64_t position = run.bases[rank_] + step.place.cells;
     const transport::Cell &own = cell(rank_, position);
-    const bool bulk = own.where.in() == transport::Location::In::bulk;
-    segment_->remote_peers()->send_cell(
-        reader.rank,
-        {position, run.signature + position, own.where,
-         bulk ? segment_->bulk(rank_) + own.where.offset() : own.payload(), step.length,
-         before_tile(run) + reader.step + 1u,
-         reader.message != 0 && --run.left[reader.message - 1] != 0, reader.mark != 0});
+    const bool in_place =
+        run.in_place_cells[static_cast<std::size_t>(&step - run.plan->steps.data())] != 0;
+    const std::byte *const payload = in_place ? contribution_of(run, step)
+                                     : own.where.in() == transport::Location::In::bulk
+                                         ? segment_->bulk(rank_) + own.where.offset()
+                                         : own.payload();
+    segment_->remote_peers()->send_cell(reader.rank,
+                                        {position, run.signature + position, own.where, payload,
+                                         step.length, before_tile(run) + reader.step + 1u,
+                                         reader.message != 0 && --run.left[reader.message - 1] != 0,
+                                         reader.mark != 0});
 }
 
 bool Engine::Waiting::attempt() {

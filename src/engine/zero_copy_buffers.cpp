@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Zero copy: readers read a contribution in place, in the shared heap or in this rank's own memory
 // (attaching.cpp).  A rank stores results directly into its readers' outputs, if these are in the
-// heap.
+// heap.  Contributions go to other hosts straight from the caller's buffer, if devices read there.
+#include <algorithm>
+
 #include "engine/engine.hpp"
 #include "engine/step.inl"
+#include "transport/remote/remote_peers.hpp"
 
 namespace stretto::engine {
 
@@ -38,6 +41,33 @@ void Engine::publish_in_place(Run &run, const Step &step) {
                                                   operand.offset)});
 }
 
+// Whether contributions may be sent to other hosts from the caller's buffer.  The call ends only
+// when their readers have taken them, so only calls that no rank can leave before all have entered.
+bool Engine::sends_in_place(const Call &call) const {
+    return segment_->remote_peers() != nullptr && call.plan->synchronizing &&
+           call.execution == nullptr;
+}
+
+// A contribution that is sent straight from the caller's buffer, in place of a copy in a cell.  The
+// cell takes its room all the same: in the mirrors of the readers, the payload lies there.
+bool Engine::send_in_place(Run &run, const Step &step) {
+    if (step.zero_copy_read == ZeroCopy::never ||
+        (step.zero_copy_read != ZeroCopy::always && run.call->in_place))
+        return false;
+    const std::byte *const payload = contribution_of(run, step);
+    const StepReader *const reader = run.plan->readers.data() + step.first_reader;
+    if (!std::all_of(reader, reader + step.readers, [&](const StepReader &each) {
+            return !segment_->here(each.rank) &&
+                   segment_->remote_peers()->sends_from(each.rank, payload, step.length);
+        }))
+        return false;
+    const std::uint64_t position = run.bases[rank_] + step.place.cells;
+    run.in_place_cells[static_cast<std::size_t>(&step - run.plan->steps.data())] = 1;
+    ++run.cells_in_use;
+    publish(run, step, cell(rank_, position), position, place_of(run, step));
+    return true;
+}
+
 // The outputs of all readers, if each is in the shared heap and may be written; otherwise nothing.
 // A reader publishes the place of its output when it enters.
 int Engine::collect_outputs(const Run &run, const Step &step, void **outs) {
@@ -64,7 +94,7 @@ bool Engine::released(const Run &run, const Step &step) const {
     const std::uint32_t *before = run.plan->before.data() + step.first_before;
     for (std::uint32_t k = 0; k < step.predecessors; ++k)
         if (run.in_place_cells[before[k]] != 0 &&
-            !stream_.taken(*run.plan, before_tile(run), run.plan->steps[before[k]]))
+            !stream_.given_back(*run.plan, before_tile(run), run.plan->steps[before[k]]))
             return false;
     return true;
 }

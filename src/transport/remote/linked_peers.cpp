@@ -119,6 +119,11 @@ void LinkedPeers::send_cell(int rank, const CellSend &cell) {
         holds_parts_.store(true, std::memory_order_relaxed);
 }
 
+bool LinkedPeers::sends_from(int rank, const std::byte *payload, std::size_t bytes) {
+    const std::lock_guard lock(mutex_);
+    return links_->sends_from(rank, payload, bytes);
+}
+
 void LinkedPeers::push() {
     if (holds_.load(std::memory_order_relaxed))
         locked([] {});
@@ -132,17 +137,20 @@ void LinkedPeers::push_parts() {
 // A question and an answer for every cell would cost a fifth of the time of long streams.  So cells
 // before a mark wait for the mark, but not for ever: before the reader gets there, it may need data
 // from this rank, which has no room for it.
-void LinkedPeers::ask(int rank, std::uint64_t progress) {
+void LinkedPeers::ask(int rank, std::uint64_t progress, Need need) {
     locked([&] {
         Peer &to = peer(rank);
-        if (to.asked == progress)
+        const std::uint64_t known = segment_.lines(rank).progress.load(std::memory_order_acquire);
+        // The reader remembers one question, and answers the one before this first.
+        if (to.asked == progress || (known < to.asked && to.asked < progress))
             return;
-        const std::uint64_t now = now_ns();
-        if (std::exchange(to.needed, progress) != progress)
-            to.needed_since = now;
-        if (progress <= to.mark && now - to.needed_since < kAskAfterNs) {
-            patient_.store(true, std::memory_order_relaxed);
-            return;
+        if (need == Need::room) {
+            if (std::exchange(to.needed, progress) != progress)
+                to.needed_since = now_ns();
+            if (progress <= to.mark && now_ns() - to.needed_since < kAskAfterNs) {
+                patient_.store(true, std::memory_order_relaxed);
+                return;
+            }
         }
         to.asked = progress;
         send(rank, WireMessage::await, progress);

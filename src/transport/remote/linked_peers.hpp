@@ -38,9 +38,10 @@ public:
 
     std::string place(int rank) const override { return links_->place(rank); }
     void send_cell(int rank, const CellSend &cell) override;
+    bool sends_from(int rank, const std::byte *payload, std::size_t bytes) override;
     void push() override;
     void push_parts() override;
-    void ask(int rank, std::uint64_t progress) override;
+    void ask(int rank, std::uint64_t progress, Need need) override;
     void report_taken(const std::uint64_t *taken) override;
     std::uint64_t suspicious_ns() const override { return suspicious_ns_; }
     void inquire(int rank) override;

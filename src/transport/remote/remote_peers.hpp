@@ -37,12 +37,19 @@ public:
     virtual std::string place(int rank) const = 0;
     // Short cells are sent by the next push(): several to one rank take no longer than one.
     virtual void send_cell(int rank, const CellSend &cell) = 0;
+    // Whether such cells can be sent to `rank` straight from where this payload lies, in a caller's
+    // buffer, without a copy.  It then stays as it is until the reader has taken the cell.
+    virtual bool sends_from(int /*rank*/, const std::byte * /*payload*/, std::size_t /*bytes*/) {
+        return false;
+    }
     virtual void push() = 0;
     // Also sends cells of incomplete messages.  A rank that waits for room, or waits long for
     // anything, may be unable to complete them.
     virtual void push_parts() = 0;
-    // This rank waits for room: asks `rank` to report when its progress is this.
-    virtual void ask(int rank, std::uint64_t progress) = 0;
+    // This rank waits for room, or for memory of its caller: asks `rank` to report when its
+    // progress is this.  For room, a mark that will be reported is awaited first.
+    enum class Need { room, buffer };
+    virtual void ask(int rank, std::uint64_t progress, Need need) = 0;
     // This rank leaves its calls, perhaps for long.  `taken`: for every rank's stream of cells, the
     // position up to which this rank has taken its cells.  Sends it to writers that do not have it
     // yet.

@@ -25,8 +25,10 @@ struct World {
     std::size_t ring = 1 << 16, slice = 1 << 12;
     std::uint64_t delay_ns = 0;
     std::chrono::microseconds leave = transport::TransmitThread::kLeaveUs;
-    bool meet = false;    // after each call, where nobody answers anybody
-    std::size_t warm = 0; // bytes to each rank of another host before each call
+    std::uint64_t timeout_ns = 60'000'000'000;
+    bool in_place = false; // the output holds the contribution
+    bool meet = false;     // after each call, where nobody answers anybody
+    std::size_t warm = 0;  // bytes to each rank of another host before each call
 
     // The links of a rank to those of other hosts; and what sees them when the rank has left.
     using MakeLinks = std::function<std::unique_ptr<transport::Links>(transport::EventSet &,
@@ -77,7 +79,7 @@ inline std::vector<Vector> play(const World &world, const schedule::Schedule &sc
                                                 {.leave = world.leave});
             transport::Heap heap(segment, rank);
             engine::EngineOptions engine_options;
-            engine_options.timeout_ns = 60'000'000'000;
+            engine_options.timeout_ns = world.timeout_ns;
             engine::Engine engine(
                 segment, rank, heap, engine_options,
                 [](const engine::CallDescriptor &) { return std::string("call"); });
@@ -100,8 +102,12 @@ inline std::vector<Vector> play(const World &world, const schedule::Schedule &sc
                 engine::Call call;
                 call.plan = plan.get();
                 call.reduce = reduce::pass(Dtype::i64, ReduceOp::sum);
-                call.input = input.data();
-                call.output = outputs[static_cast<std::size_t>(rank)].data();
+                Vector &output = outputs[static_cast<std::size_t>(rank)];
+                if (world.in_place)
+                    output = input;
+                call.in_place = world.in_place;
+                call.input = world.in_place ? output.data() : input.data();
+                call.output = output.data();
                 call.fingerprint = 1;
                 try {
                     engine.play(call, tally);
