@@ -18,6 +18,7 @@ import gains  # noqa: E402
 import jobs  # noqa: E402
 import neighbours  # noqa: E402
 import paper_page  # noqa: E402
+import registration_steps  # noqa: E402
 import salar_model  # noqa: E402
 import salar_scale  # noqa: E402
 import summary  # noqa: E402
@@ -339,3 +340,23 @@ def test_without_a_neighbour_there_is_nothing_to_say():
 def test_the_bound_has_the_bytes_of_the_link():
     # 1 MB over 4 hosts: 2 * 3/4 of 8 Mbit at 1 Gbit/s.
     assert neighbours.bytes_us(4, 1_000_000, 1e9) == pytest.approx(12_000)
+
+
+# ---- registration in counted steps
+
+
+@pytest.mark.parametrize("slices", [1, 4, 64])
+@pytest.mark.parametrize("register", [1, 2, 3])
+def test_a_first_touch_costs_one_slice_where_registration_keeps_up(slices, register):
+    stages = registration_steps.Stages(register, wire=3, reduce=1)
+    steps = registration_steps.counted(slices, stages)
+    assert steps["known"] == 3 * slices + 1
+    assert steps["first touch"] == steps["known"] + register
+    assert steps["up front"] == steps["known"] + register * slices
+    assert steps["in one piece"] == (register + 4) * slices
+
+
+def test_where_registration_is_the_slowest_stage_the_wire_waits_for_it():
+    steps = registration_steps.counted(10, registration_steps.stages_of("5:2:1"))
+    assert steps["first touch"] == 5 * 10 + 2 + 1
+    assert steps["up front"] == 5 * 10 + 2 * 10 + 1
