@@ -26,11 +26,11 @@ library_sources := CMakeLists.txt $(shell find src include mpi cmake third_party
 python_sources := $(shell find python -type f -not -name '*.pyc' -not -name README.md)
 c_files := $(shell find src include mpi python tests bench examples lab -type f \
 	\( -name '*.c' -o -name '*.h' -o -name '*.cpp' -o -name '*.hpp' -o -name '*.inl' \) \
-	-not -path '*/.venv/*' -not -path '*/.build/*')
+	-not -path '*/.venv/*' -not -path '*/.build/*') $(shell find src -type f -name '*.cu')
 python_files := python tests bench examples docs tools lab lab/cluster lab/reliability lab/rsh lab/soak lab/wakeups
 
 .PHONY: demo test test-full test-cpp test-python test-torch test-torch-next test-lab test-mpi test-simgrid test-compilers test-aarch64 \
-	test-rdma test-glibc test-musl build-asan build-tsan test-asan test-tsan reliability bench format format-check lint install clean
+	test-rdma test-cuda test-glibc test-musl build-asan build-tsan test-asan test-tsan reliability bench format format-check lint install clean
 .DELETE_ON_ERROR:
 
 demo: $(INSTALLED)
@@ -204,6 +204,13 @@ test-rdma: $(INSTALLED)
 	$(call build,test,-DSTRETTO_BENCH=ON)
 	$(BIN)/python tests/rdma/run.py --build build/test --ctest $(BIN)/ctest --folder build/rdma \
 		$(if $(UCX_RELEASE),--release $(UCX_RELEASE))
+
+# The kernels for GPUs, which no machine without one runs: nvcc compiles them, and they are all there.
+nvcc = "$$(echo $(CURDIR)/build/nvcc/nvidia/cu*/bin/$(1))"
+test-cuda: $(BUILD_TOOLS)
+	@if tools/nvcc.sh $@ $(BIN)/python build/nvcc; then \
+	$(call build,cuda,-DSTRETTO_KERNELS=baseline -DSTRETTO_NVCC=$(call nvcc,nvcc),stretto_cuda_kernels) && \
+	$(BIN)/python tools/check_cuda.py build/cuda/src/api/stretto_cuda.fatbin $(call nvcc,cuobjdump); fi
 
 # The simulator beside SimGrid, which has to be there (Debian: libsimgrid-dev).
 test-simgrid: $(BUILD_TOOLS)

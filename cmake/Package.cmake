@@ -37,6 +37,9 @@ endif()
 # Beside libstretto, which it looks for where it lies itself.  Nobody links it, so the CMake package
 # does not name it.
 install(TARGETS stretto_mpi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+if(STRETTO_CUDA_MODULE)
+  install(FILES ${STRETTO_CUDA_MODULE} DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endif()
 install(EXPORT strettoTargets NAMESPACE stretto:: DESTINATION ${STRETTO_CMAKE_DIR})
 install(FILES ${PROJECT_BINARY_DIR}/strettoConfig.cmake
   ${PROJECT_BINARY_DIR}/strettoConfigVersion.cmake DESTINATION ${STRETTO_CMAKE_DIR})
