@@ -54,6 +54,17 @@ const char *resolve(void *library, Cuda &into) {
     find(into.wait_value, "cuStreamWaitValue32_v2");
     find(into.is_capturing, "cuStreamIsCapturing");
     find(into.stream_context, "cuStreamGetCtx");
+    find(into.load_module, "cuModuleLoadData");
+    find(into.function_of, "cuModuleGetFunction");
+    find(into.launch, "cuLaunchKernel");
+    find(into.range_of, "cuMemGetAddressRange_v2");
+    find(into.get_handle, "cuIpcGetMemHandle");
+    find(into.open_handle, "cuIpcOpenMemHandle_v2");
+    find(into.close_handle, "cuIpcCloseMemHandle");
+    find(into.device_of_context, "cuCtxGetDevice");
+    find(into.devices, "cuDeviceGetCount");
+    find(into.device_id, "cuDeviceGetUuid_v2");
+    find(into.can_access, "cuDeviceCanAccessPeer");
     return needed;
 }
 

@@ -21,6 +21,14 @@ using CUdeviceptr = unsigned long long;
 using CUcontext = struct CUctx_st *;
 using CUstream = struct CUstream_st *;
 using CUevent = struct CUevent_st *;
+using CUmodule = struct CUmod_st *;
+using CUfunction = struct CUfunc_st *;
+struct CUipcMemHandle {
+    unsigned char reserved[64];
+};
+struct CUuuid {
+    unsigned char bytes[16];
+};
 
 enum : CUresult {
     CUDA_SUCCESS = 0,
@@ -34,6 +42,7 @@ enum : CUresult {
 enum { // attributes of a pointer
     CU_POINTER_ATTRIBUTE_CONTEXT = 1,
     CU_POINTER_ATTRIBUTE_MEMORY_TYPE = 2,
+    CU_POINTER_ATTRIBUTE_BUFFER_ID = 7, // of an allocation, never used again in a process
     CU_POINTER_ATTRIBUTE_IS_MANAGED = 8,
     CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL = 9,
 };
@@ -45,6 +54,7 @@ enum : unsigned {
     CU_MEMHOSTREGISTER_PORTABLE = 1, // for all contexts
     CU_STREAM_NON_BLOCKING = 1,      // does not wait for the default stream
     CU_EVENT_DISABLE_TIMING = 2,
+    CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS = 1,
     CU_STREAM_WAIT_VALUE_GEQ = 0, // by the difference, so words may wrap around
 };
 
@@ -71,6 +81,21 @@ struct Cuda {
     CUresult (*wait_value)(CUstream stream, CUdeviceptr word, std::uint32_t value, unsigned flags);
     CUresult (*is_capturing)(CUstream stream, int *status);
     CUresult (*stream_context)(CUstream stream, CUcontext *context);
+    // Kernels.
+    CUresult (*load_module)(CUmodule *module, const void *image);
+    CUresult (*function_of)(CUfunction *function, CUmodule module, const char *name);
+    CUresult (*launch)(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                       unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
+                       CUstream stream, void **arguments, void **extra);
+    // Memory of other processes.
+    CUresult (*range_of)(CUdeviceptr *base, std::size_t *bytes, CUdeviceptr pointer);
+    CUresult (*get_handle)(CUipcMemHandle *handle, CUdeviceptr base);
+    CUresult (*open_handle)(CUdeviceptr *base, CUipcMemHandle handle, unsigned flags);
+    CUresult (*close_handle)(CUdeviceptr base);
+    CUresult (*device_of_context)(CUdevice *device);
+    CUresult (*devices)(int *count);
+    CUresult (*device_id)(CUuuid *id, CUdevice device);
+    CUresult (*can_access)(int *can, CUdevice device, CUdevice peer);
 };
 
 // Looks whether this process has loaded the driver, which it may do at any time; true if it has.

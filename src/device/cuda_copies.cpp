@@ -31,7 +31,8 @@ bool alive(const Cuda &driver, const Context &context) noexcept {
 
 // The streams do not wait for the default stream: it may hold work of the program that waits for
 // this call.
-CudaCopies::CudaCopies(const Cuda &driver, CUcontext context) : driver_(driver), context_(context) {
+CudaCopies::CudaCopies(const Cuda &driver, CUcontext context)
+    : driver_(driver), context_(context), kernels_(driver) {
     const Current current(driver, context);
     for (CUstream &stream : streams_)
         check_cuda(driver, driver.create_stream(&stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
@@ -65,7 +66,7 @@ bool CudaCopies::happened(CUevent event) {
     const CUresult result = driver_.query(event);
     if (result == CUDA_ERROR_NOT_READY)
         return false;
-    check_cuda(driver_, result, "a copy of the device (cuEventQuery)");
+    check_cuda(driver_, result, "a copy or reduction of the device (cuEventQuery)");
     return true;
 }
 

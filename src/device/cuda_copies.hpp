@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The two copy engines of a device, as one context uses them.
+// The copy engines of a device and its kernels, as one context uses them.
 #pragma once
 
 #include <cstddef>
 #include <vector>
 
 #include "device/cuda.hpp"
+#include "device/cuda_kernels.hpp"
 
 namespace stretto::device {
 
@@ -33,10 +34,12 @@ public:
     CudaCopies(const Cuda &driver, CUcontext context);
 
     CUcontext context() const { return context_; }
+    CudaKernels &kernels() { return kernels_; }
 
     // Copies of one way start in this order and end in this order; those of different ways overlap.
-    // The caller makes the context current, here and for mark().
-    enum class Way { from_device, to_device };
+    // Kernels go the way `inside`.  The caller makes the context current, here and for mark().
+    enum class Way { from_device, to_device, inside };
+    CUstream stream(Way way) const { return streams_[static_cast<int>(way)]; }
     void copy(Way way, void *to, const void *from, std::size_t bytes);
 
     // An event that happens when all copies of this way so far have ended.
@@ -51,7 +54,8 @@ public:
 private:
     const Cuda &driver_;
     const CUcontext context_;
-    CUstream streams_[2] = {nullptr, nullptr}; // by way
+    CUstream streams_[3] = {nullptr, nullptr, nullptr}; // by way
+    CudaKernels kernels_;
     std::vector<CUevent> free_events_;
     std::size_t events_ = 0; // ever created
 };

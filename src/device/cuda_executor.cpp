@@ -55,9 +55,10 @@ void CudaExecutor::wait(const Completion &completion) {
 
 void CudaExecutor::prepare(CUcontext context) {
     const std::lock_guard lock(mutex_);
-    (void)copies_in(context);
+    CudaCopies &copies = copies_in(context);
     const Current current(driver_, context);
     (void)(pool_.allocate() && ahead_.allocate()); // else the calls say why
+    copies.kernels().load_all();
     register_memory();
 }
 
@@ -65,10 +66,6 @@ void CudaExecutor::prepare(CUcontext context) {
 void CudaExecutor::register_memory() {
     if (!registered_.all_tried())
         waiting_streams_.ask_if_none([&] { registered_.register_all(); });
-}
-
-CudaCopies &CudaExecutor::copies_of(const Place &place) {
-    return copies_in(context_of(driver_, place));
 }
 
 CudaCopies &CudaExecutor::copies_in(CUcontext context) {
@@ -105,13 +102,21 @@ CudaExecutor::PassPointer CudaExecutor::fresh(const Work &work, Completion &comp
     pass->prefetched.clear();
     pass->event = nullptr;
     pass->copies = nullptr;
+    pass->function = nullptr;
+    pass->context = nullptr;
+    pass->one_context = true;
     pass->ins.assign(work.ins.begin(), work.ins.end());
     pass->on_device.clear();
     const auto on_device = [&](const void *memory) {
         const Place place = place_of(memory);
-        if (place.on_device)
-            device = place;
-        return place.on_device;
+        if (!place.on_device)
+            return false;
+        device = place;
+        const CUcontext context = context_of(driver_, place);
+        pass->one_context =
+            pass->one_context && (pass->context == nullptr || pass->context == context);
+        pass->context = context;
+        return true;
     };
     for (void *const out : work.outs)
         (on_device(out) ? pass->device_outs : pass->host_outs).push_back(out);
@@ -148,6 +153,7 @@ engine::Executor::Issued CudaExecutor::issue(const Work &work, Completion &compl
     }
     if (pass->copies == nullptr)
         pass->copies = &copies_of(device);
+    pass->function = kernel_for(*pass);
     lock.unlock();
     go_on(std::move(pass));
     return Issued::pending;
@@ -160,6 +166,12 @@ void CudaExecutor::go_on(PassPointer pass) noexcept {
             const std::lock_guard lock(mutex_);
             const Current current(driver_, pass->copies->context());
             register_memory();
+            if (pass->function != nullptr) {
+                compute(*pass);
+                pass->stage = StagedPass::Stage::computing;
+                computing_.push_back(std::move(pass));
+                return;
+            }
             if (!start(*pass)) {
                 waiting_.push_front(std::move(pass));
                 return;
@@ -299,6 +311,7 @@ void CudaExecutor::poll() {
         const std::lock_guard lock(mutex_);
         take_ended(fetching_, ended);
         take_ended(storing_, ended);
+        take_ended(computing_, ended);
     }
     for (Ended &each : ended)
         if (each.why)

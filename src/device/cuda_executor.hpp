@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Copies and reductions of buffers in CUDA memory, as stages of one software pipeline (Ueno and
-// Fukuda, section III): the device's copy engines bring operands to pinned host memory, the CPU
-// reduces them, and copy engines take results back.  Each pass of a call goes through its stages by
-// itself, so passes overlap one another and the network.
+// Copies and reductions of buffers in CUDA memory.  If all buffers of a pass are on the device, a
+// kernel reduces them.  Else they go through the stages of one software pipeline (Ueno and Fukuda,
+// section III): the device's copy engines bring operands to pinned host memory, the CPU reduces
+// them, and copy engines take results back.  Each pass of a call goes its way by itself, so passes
+// overlap one another and the network.
 #pragma once
 
 #include <cstddef>
@@ -69,11 +70,13 @@ private:
     using Passes = std::deque<PassPointer>;
     PassPointer fresh(const engine::Work &work, engine::Completion &completion, Place &device);
     static void take_prefetched(StagedPass &pass, std::size_t operand, CudaPrefetch &ahead);
-    CudaCopies &copies_of(const Place &place);
+    CudaCopies &copies_of(const Place &place) { return copies_in(context_of(driver_, place)); }
     CudaCopies &copies_in(CUcontext context);
+    CUfunction kernel_for(const StagedPass &pass);
     void go_on(PassPointer pass) noexcept;
     void start_waiting();
     bool start(StagedPass &pass);
+    void compute(StagedPass &pass);
     void fetch(StagedPass &pass);
     static void work(StagedPass &pass);
     void store(StagedPass &pass);
@@ -94,9 +97,10 @@ private:
     // must not keep from their memory the passes that these ranks wait for.
     RegisteredMemory registered_;
     PinnedPool pool_, ahead_;
-    std::uint64_t marks_ = 0;        // events so far
-    Passes waiting_;                 // for pinned memory
-    Passes fetching_, storing_;      // in the order in which their copies end
+    std::uint64_t marks_ = 0; // events so far
+    Passes waiting_;          // for pinned memory
+    // In the order in which their copies, or kernels, end.
+    Passes fetching_, storing_, computing_;
     std::vector<PassPointer> spare_; // with room for all passes, so giving back allocates nothing
     std::size_t passes_ = 0;         // ever created
     const Error no_memory_;          // made ahead: when it is needed, there is no memory

@@ -18,10 +18,12 @@ struct StagedPass {
     // waiting:  for pinned memory
     // fetching: device operands come to pinned memory, or right to a result in host memory
     // storing:  a result in host memory goes to results on the device
-    // Between the last two the CPU reduces, or copies to more results in host memory.  Most passes
+    // Between these two the CPU reduces, or copies to more results in host memory.  Most passes
     // have less: a contribution that is copied into a cell is only fetched, and a result that is
     // copied from a cell is only stored.
-    enum class Stage { waiting, fetching, storing } stage = Stage::waiting;
+    //
+    // computing: a kernel reduces operands on the device to results there, in place of all these
+    enum class Stage { waiting, fetching, storing, computing } stage = Stage::waiting;
     std::vector<void *> host_outs, device_outs; // that are not written yet
     std::vector<const void *> ins;
     std::vector<bool> on_device; // by operand: it is not fetched yet
@@ -29,6 +31,9 @@ struct StagedPass {
     engine::Kernel kernel;
     engine::Completion *completion = nullptr;
     CudaCopies *copies = nullptr;
+    CUfunction function = nullptr; // the kernel; null: the CPU reduces
+    CUcontext context = nullptr;   // of the buffers on the device
+    bool one_context = true;       // all of them have the same
     PinnedPool::Block block; // for operands, and for a result that has no place in host memory
     std::vector<PinnedPool::Block> prefetched; // operands that were fetched before
     const void *result = nullptr;              // in host memory
@@ -36,6 +41,11 @@ struct StagedPass {
     std::uint64_t number = 0;                  // of this event
 
     bool copies_only() const { return ins.size() == 1; }
+    // Whether all buffers are where one kernel reaches them.
+    bool all_on_device() const {
+        return host_outs.empty() && prefetched.empty() && one_context &&
+               std::ranges::count(on_device, false) == 0;
+    }
     std::size_t piece_bytes() const {
         constexpr std::size_t kLineBytes = 64;
         return (bytes + kLineBytes - 1) / kLineBytes * kLineBytes;

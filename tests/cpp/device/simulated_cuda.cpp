@@ -8,11 +8,16 @@
 #include <utility>
 #include <vector>
 
+#include "host_kernels.hpp"
 #include "simulated_device.hpp"
 
 namespace {
 
 using namespace simulated_cuda;
+
+struct IpcHandle {
+    unsigned char bytes[64];
+};
 
 // The stream that a handle means: 0 and 1 are the default stream of all threads, 2 this thread's.
 // Null if there is none.
@@ -53,14 +58,22 @@ void own(Device &device, const void *made) {
     device.owners[made] = contexts.back();
 }
 
+bool fails_now(Device &device) {
+    if (device.fail_error == kSuccess ||
+        device.counts.copies + device.counts.launches < device.fail_after)
+        return false;
+    device.error = device.fail_error;
+    return true;
+}
+
 // The counts and the error of a copy that is about to be issued.
 int begin_copy(Device &device, Engine engine, Address to, Address from, std::size_t bytes,
                bool pageable) {
     for (const Address address : {to, from})
         if (device.on_device(address) && !device.allocated(address, bytes))
             return device.error = kIllegalAddress;
-    if (device.fail_error != kSuccess && device.counts.copies >= device.fail_after)
-        return device.error = device.fail_error;
+    if (fails_now(device))
+        return device.error;
     Counts &counts = device.counts;
     ++counts.copies;
     counts.bytes += bytes;
@@ -95,7 +108,7 @@ void simulated_cuda_counts(Counts *counts) {
 void simulated_cuda_fail(std::uint64_t after_copies, int error) {
     Device &device = Device::get();
     const std::lock_guard lock(device.mutex);
-    device.fail_after = device.counts.copies + after_copies;
+    device.fail_after = device.counts.copies + device.counts.launches + after_copies;
     device.fail_error = error;
     if (error == kSuccess)
         device.error = kSuccess;
@@ -119,6 +132,18 @@ void simulated_cuda_limit_pinned(std::size_t bytes) {
 void simulated_cuda_capture(void *stream, bool captured) {
     const std::lock_guard lock(Device::get().mutex);
     static_cast<Stream *>(stream)->captured = captured;
+}
+void simulated_cuda_fail_opening(int error) {
+    const std::lock_guard lock(Device::get().mutex);
+    Device::get().fail_opening = error;
+}
+void simulated_cuda_without_handles(bool without) {
+    const std::lock_guard lock(Device::get().mutex);
+    Device::get().without_handles = without;
+}
+void simulated_cuda_other_device() {
+    const std::lock_guard lock(Device::get().mutex);
+    Device::get().number = 2;
 }
 std::size_t simulated_cuda_pinned() {
     const std::lock_guard lock(Device::get().mutex);
@@ -228,6 +253,9 @@ int cuPointerGetAttributes(unsigned count, const int *attributes, void **values,
             *static_cast<const Context **>(values[i]) = ours ? device.owner(pointer) : nullptr;
             break;
         case 2: *static_cast<unsigned *>(values[i]) = ours ? 2 : pinned ? 1 : 0; break;
+        case 7:
+            *static_cast<unsigned long long *>(values[i]) = ours ? device.buffer(pointer) : 0;
+            break;
         case 8: *static_cast<int *>(values[i]) = 0; break;
         case 9: *static_cast<int *>(values[i]) = ours ? 0 : -2; break;
         default: return kInvalidValue;
@@ -249,6 +277,7 @@ int cuMemFree_v2(Address pointer) {
     Device &device = Device::get();
     const std::lock_guard lock(device.mutex);
     device.owners.erase(reinterpret_cast<const void *>(pointer));
+    device.buffer_ids.erase(pointer);
     return device.allocations.erase(pointer) == 1 ? kSuccess : kInvalidValue;
 }
 
@@ -463,6 +492,131 @@ int cuMemcpyAsync(Address to, Address from, std::size_t bytes, Stream *stream) {
     if (pageable && !target)
         device.drain(lock, *queue);
     return result;
+}
+
+// The module is a text: the kernels are there already.
+int cuModuleLoadData(const void **module, const void *image) {
+    Device &device = Device::get();
+    const std::lock_guard lock(device.mutex);
+    if (!has_context())
+        return kInvalidContext;
+    constexpr char kText[] = "simulated kernels";
+    if (std::strncmp(static_cast<const char *>(image), kText, sizeof(kText) - 1) != 0)
+        return kInvalidImage;
+    device.note_request();
+    *module = image;
+    return kSuccess;
+}
+int cuModuleGetFunction(const host_kernels::Kernel **function, const void *, const char *name) {
+    Device &device = Device::get();
+    const std::lock_guard lock(device.mutex);
+    device.note_request();
+    *function = host_kernels::find(name);
+    return *function != nullptr ? kSuccess : kNotFound;
+}
+// Of kernels that reduce.
+int cuLaunchKernel(const host_kernels::Kernel *function, unsigned blocks, unsigned, unsigned,
+                   unsigned threads, unsigned, unsigned, unsigned, Stream *stream, void **arguments,
+                   void **) {
+    Device &device = Device::get();
+    const std::lock_guard lock(device.mutex);
+    if (!has_context())
+        return kInvalidContext;
+    Stream *const queue = stream_of(device, stream);
+    if (queue == nullptr || function->pass == nullptr)
+        return kInvalidHandle;
+    if (fails_now(device) || device.error != kSuccess)
+        return device.error;
+    auto pass = *static_cast<const stretto::device::PassArguments *>(arguments[0]);
+    for (int k = 0; k < pass.ins + pass.outs; ++k) {
+        const auto address = reinterpret_cast<Address>(pass.pointers[k]);
+        if (!device.on_device(address) || !device.allocated(address, pass.bytes))
+            return device.error = kIllegalAddress;
+        pass.pointers[k] = device.memory(address);
+    }
+    Operation kernel;
+    kernel.engine = inside;
+    kernel.bytes = pass.bytes * static_cast<std::size_t>(pass.ins + pass.outs);
+    kernel.kernel = [=] { host_kernels::run(*function, blocks, threads, &pass); };
+    ++device.counts.launches;
+    device.counts.kernel_bytes += kernel.bytes;
+    return device.enqueue(*queue, std::move(kernel));
+}
+
+int cuMemGetAddressRange_v2(Address *base, std::size_t *bytes, Address pointer) {
+    Device &device = Device::get();
+    const std::lock_guard lock(device.mutex);
+    if (!device.on_device(pointer) || !device.allocated(pointer, 1))
+        return kInvalidValue;
+    const auto found = --device.allocations.upper_bound(pointer);
+    *base = found->first;
+    *bytes = found->second;
+    return kSuccess;
+}
+int cuIpcGetMemHandle(IpcHandle *handle, Address base) {
+    Device &device = Device::get();
+    const std::lock_guard lock(device.mutex);
+    if (!has_context())
+        return kInvalidContext;
+    Device::Handle inner{};
+    if (!device.get_handle(base, inner))
+        return kInvalidValue;
+    *handle = {};
+    std::memcpy(handle->bytes, &inner, sizeof(inner));
+    ++device.counts.handles;
+    return kSuccess;
+}
+int cuIpcOpenMemHandle_v2(Address *base, IpcHandle handle, unsigned) {
+    Device &device = Device::get();
+    const std::lock_guard lock(device.mutex);
+    if (!has_context())
+        return kInvalidContext;
+    if (device.fail_opening != kSuccess)
+        return device.fail_opening;
+    Device::Handle inner{};
+    std::memcpy(&inner, handle.bytes, sizeof(inner));
+    Device::Opened &opened =
+        device.opened[std::string(reinterpret_cast<const char *>(handle.bytes), sizeof(inner))];
+    if (opened.times == 0) {
+        device.note_request();
+        const int result = device.open(inner, opened);
+        if (result != kSuccess)
+            return result;
+        own(device, reinterpret_cast<const void *>(opened.range));
+    }
+    ++opened.times;
+    ++device.counts.opened;
+    *base = opened.base;
+    return kSuccess;
+}
+int cuIpcCloseMemHandle(Address base) {
+    Device &device = Device::get();
+    const std::lock_guard lock(device.mutex);
+    for (auto &[handle, opened] : device.opened)
+        if (opened.times != 0 && opened.base == base) {
+            ++device.counts.closed;
+            if (--opened.times == 0)
+                device.close(opened);
+            return kSuccess;
+        }
+    return kInvalidValue;
+}
+int cuCtxGetDevice(int *number) {
+    *number = 0;
+    return has_context() ? kSuccess : kInvalidContext;
+}
+int cuDeviceGetCount(int *count) {
+    *count = 1;
+    return kSuccess;
+}
+int cuDeviceGetUuid_v2(unsigned char *id, int) {
+    const std::lock_guard lock(Device::get().mutex);
+    std::memset(id, Device::get().number, 16);
+    return kSuccess;
+}
+int cuDeviceCanAccessPeer(int *can, int, int) {
+    *can = 0;
+    return kSuccess;
 }
 
 int cuMemcpy(Address to, Address from, std::size_t bytes) {

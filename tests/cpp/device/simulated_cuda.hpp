@@ -8,9 +8,12 @@
 // host memory is read and written when the copy happens, and not when it is issued, so a buffer
 // that is touched too early gives a wrong result.  As the real driver does, a copy from the device
 // to memory that is not pinned returns when it is complete, and one to the device reads such memory
-// at once.  A stream waits for events of others and for words of host memory, as it is told.  The
-// default streams are like others: they wait for no other stream unless they are told to, so what
-// the real ones would order is not.
+// at once.  A stream waits for events of others and for words of host memory, as it is told.
+// Kernels are those of Stretto, compiled for the CPU: a thread of the device runs them.  Processes
+// share one device: each opens the memory of others by their handles.
+//
+// The default streams are like others: they wait for no other stream unless they are told to, so
+// what the real ones would order is not.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +30,9 @@ struct Speed {
 struct Counts {
     std::uint64_t copies = 0, bytes = 0;
     std::uint64_t from_device_bytes = 0, to_device_bytes = 0;
-    std::uint64_t pageable_copies = 0; // to or from host memory that is not pinned
+    std::uint64_t launches = 0, kernel_bytes = 0;      // read and written by kernels
+    std::uint64_t handles = 0, opened = 0, closed = 0; // of memory, by this process
+    std::uint64_t pageable_copies = 0;                 // to or from host memory that is not pinned
     std::uint64_t host_allocations = 0, host_registrations = 0, streams = 0, events = 0;
     std::uint64_t synchronizations = 0; // that have begun
     // Allocations and registrations of host memory, and streams, that were asked for while a stream
@@ -45,7 +50,7 @@ void simulated_cuda_speed(const Speed *speed);
 void simulated_cuda_seed(std::uint64_t seed); // of the order among streams
 void simulated_cuda_reset();                  // of the counts
 void simulated_cuda_counts(Counts *counts);
-// The copy after so many others, and all later ones, fail with this error; 0: none.
+// The copy or kernel after so many others, and all later ones, fail with this error; 0: none.
 void simulated_cuda_fail(std::uint64_t after_copies, int error);
 // No copy happens until it is called again with false.
 void simulated_cuda_hold(bool held);
@@ -56,6 +61,13 @@ void simulated_cuda_limit_pinned(std::size_t bytes);
 // From now on the stream says that it is being captured into a graph, by another thread and in the
 // global mode, or not; it works on.
 void simulated_cuda_capture(void *stream, bool captured);
+// The next handle of another process that is opened, and all later ones, fail with this error; 0:
+// none.
+void simulated_cuda_fail_opening(int error);
+// From now on memory has no handle, as that of pools and of expandable segments.
+void simulated_cuda_without_handles(bool without);
+// This process has another device, which reaches no memory of the others'.
+void simulated_cuda_other_device();
 // Host memory that is registered or allocated by the driver now, in bytes.
 std::size_t simulated_cuda_pinned();
 }

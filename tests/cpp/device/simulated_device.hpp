@@ -12,15 +12,19 @@
 #include <cstdlib>
 #include <cstring>
 #include <deque>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <random>
 #include <set>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include <fcntl.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "simulated_cuda.hpp"
 
@@ -33,8 +37,10 @@ enum : int {
     kSuccess = 0,
     kInvalidValue = 1,
     kOutOfMemory = 2,
+    kInvalidImage = 200,
     kInvalidContext = 201,
     kInvalidHandle = 400,
+    kNotFound = 500,
     kNotReady = 600,
     kIllegalAddress = 700,
     kContextDestroyed = 709,
@@ -46,6 +52,7 @@ enum : int {
 
 constexpr std::size_t kDeviceBytes = std::size_t{16} << 30; // of address space
 constexpr std::size_t kAlignment = 512;
+constexpr std::size_t kPageBytes = 4096;
 
 struct Event {
     std::uint64_t recorded = 0, happened = 0;
@@ -60,6 +67,7 @@ struct Operation {
     std::byte *to = nullptr;
     const std::byte *from = nullptr;
     std::size_t bytes = 0;
+    std::function<void()> kernel;  // in place of a copy
     std::vector<std::byte> staged; // of host memory that was read at once
     Event *event = nullptr;
     std::uint64_t mark = 0;
@@ -100,6 +108,19 @@ public:
     bool held = false, shared_queue = false;
     std::size_t pinned_limit = 0;
     std::map<Address, std::size_t> allocations;
+    std::map<Address, std::uint64_t> buffer_ids; // of this process's own
+    std::uint64_t buffers = 0;
+    int fail_opening = kSuccess;
+    bool without_handles = false;
+    std::set<Address> no_handle;
+    unsigned char number = 1; // of the device
+    // What is open of other processes' memory: where, and how often.
+    struct Opened {
+        Address base = 0, range = 0;
+        std::size_t bytes = 0; // of the range
+        int times = 0;
+    };
+    std::map<std::string, Opened> opened;
     std::map<const std::byte *, std::size_t> pinned; // host memory
     std::set<const std::byte *> registered;          // those that are not the driver's own
     std::set<Stream *> streams;
@@ -126,6 +147,11 @@ public:
     const Context *owner(Address address) const {
         return owners.at(
             reinterpret_cast<const void *>((--allocations.upper_bound(address))->first));
+    }
+    // The number of that allocation; 0: it is another process's.
+    std::uint64_t buffer(Address address) const {
+        const auto found = buffer_ids.find((--allocations.upper_bound(address))->first);
+        return found != buffer_ids.end() ? found->second : 0;
     }
     // Where the CPU of this simulation finds it.
     std::byte *memory(Address address) const {
@@ -164,7 +190,48 @@ public:
         allocations[at] = size;
         std::memset(memory(at), 0xa5, size);
         *pointer = at;
+        buffer_ids[at] = ++buffers;
+        no_handle.erase(at);
+        if (without_handles)
+            no_handle.insert(at);
         return kSuccess;
+    }
+
+    // What another process needs to map an allocation.
+    struct Handle {
+        std::int32_t process, file;
+        std::uint64_t first, bytes, buffer;
+    };
+    bool get_handle(Address base, Handle &handle) {
+        if (!buffer_ids.contains(base) || no_handle.contains(base))
+            return false;
+        handle = {getpid(), file_, base - base_, allocations.at(base), buffer_ids.at(base)};
+        return true;
+    }
+    int open(const Handle &handle, Opened &into) {
+        const std::string path =
+            "/proc/" + std::to_string(handle.process) + "/fd/" + std::to_string(handle.file);
+        const int file = handle.process == getpid() ? -1 : ::open(path.c_str(), O_RDWR);
+        if (file < 0)
+            return kInvalidHandle;
+        const std::size_t within = handle.first % kPageBytes;
+        into.bytes = (within + handle.bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
+        const int result = allocate(&into.range, into.bytes + kPageBytes);
+        if (result == kSuccess) {
+            buffer_ids.erase(into.range);
+            const Address at = (into.range + kPageBytes - 1) / kPageBytes * kPageBytes;
+            mmap(memory(at), into.bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file,
+                 static_cast<off_t>(handle.first - within));
+            into.base = at + within;
+        }
+        ::close(file);
+        return result;
+    }
+    void close(const Opened &what) {
+        const Address at = what.base / kPageBytes * kPageBytes;
+        mmap(memory(at), what.bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file_,
+             static_cast<off_t>(at - base_));
+        allocations.erase(what.range);
     }
 
     void begin_context(Context *context) {
@@ -178,6 +245,7 @@ public:
             if (each.second != context)
                 return false;
             auto *const host = static_cast<const std::byte *>(each.first);
+            buffer_ids.erase(reinterpret_cast<Address>(each.first));
             allocations.erase(reinterpret_cast<Address>(each.first));
             if (pinned.erase(host) != 0 && registered.erase(host) == 0)
                 std::free(const_cast<std::byte *>(host));
@@ -221,8 +289,11 @@ private:
     Device() {
         base_ = reinterpret_cast<Address>(mmap(nullptr, kDeviceBytes, PROT_NONE,
                                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+        file_ = memfd_create("simulated_device", MFD_CLOEXEC);
+        if (ftruncate(file_, kDeviceBytes) != 0)
+            std::abort();
         store_ = static_cast<std::byte *>(mmap(nullptr, kDeviceBytes, PROT_READ | PROT_WRITE,
-                                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+                                               MAP_SHARED | MAP_NORESERVE, file_, 0));
         for (int engine = 0; engine < kEngines; ++engine)
             std::thread([this, engine] { run(static_cast<Engine>(engine)); }).detach();
     }
@@ -298,7 +369,9 @@ private:
             lock.unlock();
             if (cost > 0)
                 std::this_thread::sleep_until(end);
-            if (works)
+            if (works && first.kernel)
+                first.kernel();
+            else if (works)
                 std::memcpy(first.to, first.staged.empty() ? first.from : first.staged.data(),
                             first.bytes);
             lock.lock();
@@ -325,6 +398,7 @@ private:
     }
 
     Address base_;
+    int file_ = -1; // the store, for other processes
     std::byte *store_;
     bool watches_ = false; // a stream waits for a word
     std::array<std::deque<std::pair<Clock::time_point, Clock::time_point>>, kEngines> worked_;
