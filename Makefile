@@ -6,6 +6,8 @@ RANKS ?= 4
 # Of the demo's second run: the slow worker and how much slower, RANK:MILLISECONDS a step.
 SLOW ?= 2:20
 BENCH_OPTIONS ?= -n 2 --sizes 4:64M
+# The kernels for GPUs compile for minutes: only if asked for, NVCC=/usr/local/cuda/bin/nvcc.
+NVCC ?=
 
 # Other environments and settings of the caller's Python must not leak into ours.
 unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV CONDA_PREFIX
@@ -58,7 +60,7 @@ $(TOOLS): $(BUILD_TOOLS)
 # In the folder where the tests are built as well, which need most of the same.
 WERROR ?= TESTED
 # The same ninja for all: one of another version would compile everything anew.
-cmake_options := -DSTRETTO_TESTS=ON -DSTRETTO_WERROR=$(WERROR) -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN)/ninja)
+cmake_options := -DSTRETTO_TESTS=ON -DSTRETTO_WERROR=$(WERROR) -DSTRETTO_NVCC=$(NVCC) -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN)/ninja)
 package_options = -DSTRETTO_BENCH=ON -DSTRETTO_PYTHON=ON -DPython_EXECUTABLE=$(abspath $(BIN)/python)
 targets := stretto;stretto_mpi;stretto_core
 # It takes minutes: a terminal shows how far it is.
