@@ -285,15 +285,47 @@ TEST_CASE("a writer asks for progress only when the report of a mark is late") {
                                    payload.size(), progress, false, progress == 3});
         linked_peers.push();
     }
-    linked_peers.ask(1, progress);
+    using Need = transport::RemotePeers::Need;
+    linked_peers.ask(1, progress, Need::room);
     CHECK(pipes.sent(WireMessage::await) == 0);
     std::this_thread::sleep_for(std::chrono::milliseconds(11));
     for (int again = 0; again < 3; ++again) {
-        linked_peers.ask(1, progress); // by whatever waits
+        linked_peers.ask(1, progress, Need::room); // by whatever waits
         CHECK(pipes.sent(WireMessage::await) == 1);
     }
-    linked_peers.ask(1, progress + 1);
+    const auto reached = [&](std::uint64_t value) {
+        views[0]->lines(1).progress.store(value, std::memory_order_release);
+    };
+    reached(progress);
+    linked_peers.ask(1, progress + 1, Need::room);
     CHECK(pipes.sent(WireMessage::await) == 2);
+    // One question at a time, that for the earlier progress first.
+    linked_peers.ask(1, progress + 9, Need::room);
+    linked_peers.ask(1, progress + 9, Need::buffer);
+    CHECK(pipes.sent(WireMessage::await) == 2);
+    reached(progress + 1);
+    linked_peers.ask(1, progress + 9, Need::buffer);
+    CHECK(pipes.sent(WireMessage::await) == 3);
+    linked_peers.ask(1, progress + 5, Need::buffer);
+    CHECK(pipes.sent(WireMessage::await) == 4);
+}
+
+TEST_CASE("a caller that waits for its buffer waits for no mark") {
+    World world;
+    world.host_of = {0, 1};
+    world.ring = 4096;
+    const std::vector<std::shared_ptr<Segment>> views = segments(world);
+    stretto::test::Pipes pipes(2);
+    auto events = std::make_unique<transport::EventSet>();
+    auto links = pipes.links(*events, 0);
+    transport::LinkedPeers linked_peers(*views[0], 0, std::move(events), std::move(links));
+    const std::vector<std::byte> payload(256);
+    linked_peers.send_cell(
+        1, {0, 1, transport::Location::In::cell, payload.data(), payload.size(), 3, false, true});
+    linked_peers.ask(1, 2, transport::RemotePeers::Need::room);
+    CHECK(pipes.sent(transport::WireMessage::await) == 0);
+    linked_peers.ask(1, 2, transport::RemotePeers::Need::buffer);
+    CHECK(pipes.sent(transport::WireMessage::await) == 1);
 }
 
 TEST_CASE("payloads beside their cells arrive as well") {
