@@ -58,6 +58,7 @@ constexpr std::array kFields{
     field(Setting::rep_movsb, [](Config &c) -> auto & { return c.kernels.rep_movsb; }),
     field(Setting::cma, [](Config &c) -> auto & { return c.kernels.cma; }),
     field(Setting::xpmem, [](Config &c) -> auto & { return c.kernels.xpmem; }),
+    field(Setting::cuda_ipc, [](Config &c) -> auto & { return c.kernels.cuda_ipc; }),
     field(Setting::warn, [](Config &c) -> auto & { return c.warn; }),
     field(Setting::autotune, [](Config &c) -> auto & { return c.tuning.autotune; }),
     field(Setting::arrivals, [](Config &c) -> auto & { return c.arrivals.enabled; }),

@@ -76,6 +76,7 @@ struct Config {
         bool rep_movsb = false;
         std::string cma = {}; // "off", "copies" or "all"
         bool xpmem = false;
+        bool cuda_ipc = false;
     };
 
     Waits waits = {};

@@ -32,6 +32,7 @@ enum class Setting {
     rep_movsb,
     cma,
     xpmem,
+    cuda_ipc,
     warn,
     autotune,
     arrivals,

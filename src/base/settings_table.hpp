@@ -108,8 +108,7 @@ inline constexpr std::array kSettings{
                 .variable = "STRETTO_HEAP_BYTES",
                 .kind = SettingKind::bytes,
                 .fallback = "64G",
-                .meaning = "address space for stretto_alloc, per rank, a multiple of the page "
-                           "size; pages are taken only when allocated",
+                .meaning = "address space for stretto_alloc, per rank; a multiple of a page",
                 .least = 4096,
                 .most = kMostBytes},
     SettingInfo{.setting = Setting::isa,
@@ -122,31 +121,32 @@ inline constexpr std::array kSettings{
                 .variable = "STRETTO_REP_MOVSB",
                 .kind = SettingKind::boolean,
                 .fallback = "1",
-                .meaning = "whether copies use the string instruction of a processor that has a "
-                           "fast one (x86-64: ERMS)"},
+                .meaning = "whether copies use the string instruction if fast (x86-64: ERMS)"},
     SettingInfo{.setting = Setting::cma,
                 .variable = "STRETTO_CMA",
                 .kind = SettingKind::choice,
                 .fallback = "copies",
                 .meaning = "calls in which ranks of a host copy long contributions from one "
                            "another's memory (cross-memory attach, process_vm_readv), if the "
-                           "kernel lets them: those that reduce nothing, or all; other calls go "
-                           "through shared memory",
+                           "kernel lets them: those that reduce nothing, or all",
                 .words = "off copies all"},
     SettingInfo{.setting = Setting::xpmem,
                 .variable = "STRETTO_XPMEM",
                 .kind = SettingKind::boolean,
                 .fallback = "0",
-                .meaning = "whether ranks of a host read long contributions in one another's "
-                           "memory without a copy, by XPMEM (libxpmem.so.0), also to reduce them; "
-                           "if a rank cannot, it warns, and all go by STRETTO_CMA"},
+                .meaning = "whether ranks of a host read long contributions in place, by XPMEM "
+                           "(libxpmem.so.0); if a rank cannot, it warns, and STRETTO_CMA holds"},
+    SettingInfo{.setting = Setting::cuda_ipc,
+                .variable = "STRETTO_CUDA_IPC",
+                .kind = SettingKind::boolean,
+                .fallback = "1",
+                .meaning = "whether ranks of a host use one another's CUDA memory in place"},
     SettingInfo{.setting = Setting::warn,
                 .variable = "STRETTO_WARN",
                 .kind = SettingKind::boolean,
                 .fallback = "1",
-                .meaning = "whether the library warns on standard error: of a STRETTO_ variable "
-                           "that does not exist, of a connection that was refused, of XPMEM "
-                           "that does not work, of memory that cannot be pinned"},
+                .meaning = "whether the library warns on standard error, for instance of a "
+                           "STRETTO_ variable that does not exist or of a refused connection"},
     SettingInfo{.setting = Setting::autotune,
                 .variable = "STRETTO_AUTOTUNE",
                 .kind = SettingKind::boolean,

@@ -147,6 +147,10 @@ engine::Call CallCache::call(const Request &request, const CallEntry &entry) con
     call.descriptor = {entry.packed, request.count};
     call.pre_post = entry.pre_post.get();
     call.execution = entry.executions[static_cast<std::size_t>(request.memory)].get();
+    if (call.execution != nullptr) {
+        call.input_part = {entry.input_first, entry.input_bytes};
+        call.output_part = {entry.output_first, entry.output_bytes};
+    }
     // The contribution is mapped (multiplied) into memory of the engine: other ranks read it there.
     const bool mapped = call.pre_post != nullptr && call.pre_post->pre.map != nullptr;
     call.batch = request.batch;

@@ -35,6 +35,7 @@ engine::EngineOptions engine_options(const Config &config, const transport::Segm
     options.timeout_ns = config.waits.timeout_ns;
     options.spin_ns = config.waits.spin_ns.value_or(spin_ns);
     options.attaches_to_reduce = config.kernels.cma == "all";
+    options.shares_devices = config.kernels.cuda_ipc;
     return options;
 }
 

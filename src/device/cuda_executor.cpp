@@ -40,8 +40,8 @@ void perform(const Kernel &kernel, std::span<void *const> outs, std::span<const 
 } // namespace
 
 CudaExecutor::CudaExecutor(const Cuda &driver)
-    : driver_(driver), registered_(driver), pool_(driver, registered_, kPinnedBytes),
-      ahead_(driver, registered_, kPinnedBytes),
+    : driver_(driver), registered_(driver), shared_(driver),
+      pool_(driver, registered_, kPinnedBytes), ahead_(driver, registered_, kPinnedBytes),
       no_memory_(Status::memory, "no memory for the list of what a device copies") {}
 
 std::uint64_t CudaExecutor::longest_nap() const {

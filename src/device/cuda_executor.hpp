@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "device/registered_memory.hpp"
+#include "device/shared_memory.hpp"
 #include "device/staged_pass.hpp"
 #include "device/waiting_streams.hpp"
 #include "engine/executor.hpp"
@@ -50,6 +51,10 @@ public:
     void poll() override;
     void wait(const engine::Completion &completion) override;
     void copy(void *to, const void *from, std::size_t bytes) override;
+    std::uint64_t share(transport::SharedDevice &mine, const void *memory, std::size_t bytes,
+                        bool idle, std::optional<unsigned> kept) override;
+    void *find_shared(const transport::SharedDevice &mine, const transport::SharedDevice &its,
+                      transport::DevicePlace place) override;
     void use_memory(void *memory, std::size_t bytes) override {
         const std::lock_guard lock(mutex_);
         registered_.add(memory, bytes);
@@ -96,6 +101,7 @@ private:
     // Two pools: operands that were prefetched stay until the cells of other ranks have come, and
     // must not keep from their memory the passes that these ranks wait for.
     RegisteredMemory registered_;
+    SharedMemory shared_;
     PinnedPool pool_, ahead_;
     std::uint64_t marks_ = 0; // events so far
     Passes waiting_;          // for pinned memory

@@ -55,6 +55,8 @@ bool Engine::maps() {
 // with other cells.  So a system call, or attaching for one step, pays only if there is one reader.
 // What stays attached costs no reader anything.
 bool Engine::attached(const Run &run, const Step &step) const {
+    if (run.call->execution != nullptr)
+        return read_on_device(run, step);
     const bool kept = in_place_ == InPlace::kept;
     if (step.length < (kept ? kLeastZeroCopyBytes : kLeastAttachBytes) ||
         (step.readers != 1 && !kept))
@@ -65,13 +67,13 @@ bool Engine::attached(const Run &run, const Step &step) const {
 }
 
 // Where an operand lies in the memory of the rank that published it; nothing if it lies elsewhere.
-std::optional<std::uint64_t> Engine::elsewhere(const Run &run, const StepOperand &operand) const {
+std::optional<Location> Engine::elsewhere(const Run &run, const StepOperand &operand) const {
     if (operand.space != Space::cell)
         return std::nullopt;
     const Location where = cell(operand.rank, run.bases[operand.rank] + operand.offset).where;
-    if (where.in() != Location::In::owner)
+    if (where.in() != Location::In::owner && where.in() != Location::In::device)
         return std::nullopt;
-    return static_cast<std::uint64_t>(where.offset());
+    return where;
 }
 
 void Engine::fail_reading(const Run &run, int rank, const Error &error) {
@@ -102,8 +104,11 @@ const void *Engine::attach(const Run &run, const StepOperand &operand, std::uint
     }
 }
 
-void Engine::take(const Run &run, const StepOperand &operand, std::uint64_t address, void *into,
+void Engine::take(const Run &run, const StepOperand &operand, Location where, void *into,
                   std::size_t bytes) {
+    const auto address = static_cast<std::uint64_t>(where.offset());
+    if (where.in() == Location::In::device)
+        return take_from_device(run, operand.rank, address, into, bytes);
     if (maps()) {
         const void *const from = attach(run, operand, address, bytes);
         const bool there = transport::guarded({&from, 1, bytes}, [&] {
@@ -140,8 +145,9 @@ void Engine::work_mapped(Run &run, const Step &step, int outs, std::uint32_t str
     make_room(run, pieces_.ins, step.operands);
     std::size_t reads = 0;
     for (std::uint32_t k = 0; k < step.operands; ++k)
-        if (const std::optional<std::uint64_t> from = elsewhere(run, operand[k]))
-            pieces_.ins[reads++] = run.ins[k] = attach(run, operand[k], *from, step.length);
+        if (const std::optional<Location> from = elsewhere(run, operand[k]))
+            pieces_.ins[reads++] = run.ins[k] =
+                attach(run, operand[k], static_cast<std::uint64_t>(from->offset()), step.length);
     std::size_t missing = transport::guarded({pieces_.ins.data(), reads, step.length}, [&] {
         if (step.operands == 1)
             copy_(run.outs.data(), outs, run.ins.data(), 1, step.length, streaming);
@@ -159,10 +165,14 @@ void Engine::work_mapped(Run &run, const Step &step, int outs, std::uint32_t str
 
 // The work of any such step.
 void Engine::work_attached(Run &run, const Step &step, int outs, std::uint32_t streaming) {
-    // A function of the caller may do what the guard of attached memory does not allow.
-    if ((step.operands == 1 || run.call->reduce != nullptr) && maps())
-        return work_mapped(run, step, outs, streaming);
     const StepOperand *operand = run.plan->operands.data() + step.first_operand;
+    const bool on_devices = std::any_of(operand, operand + step.operands, [&](const auto &each) {
+        const std::optional<Location> where = elsewhere(run, each);
+        return where && where->in() == Location::In::device;
+    });
+    // A function of the caller may do what the guard of attached memory does not allow.
+    if ((step.operands == 1 || run.call->reduce != nullptr) && !on_devices && maps())
+        return work_mapped(run, step, outs, streaming);
     if (step.operands == 1) {
         take(run, operand[0], *elsewhere(run, operand[0]), run.outs[0], step.length);
         const void *taken = run.outs[0];
@@ -179,13 +189,14 @@ void Engine::work_attached(Run &run, const Step &step, int outs, std::uint32_t s
     for (std::size_t done = 0; done < step.length; done += piece) {
         const std::size_t bytes = std::min(piece, step.length - done);
         for (std::uint32_t k = 0; k < step.operands; ++k) {
-            const std::optional<std::uint64_t> from = elsewhere(run, operand[k]);
+            const std::optional<Location> from = elsewhere(run, operand[k]);
             if (!from) {
                 pieces_.ins[k] = static_cast<const std::byte *>(run.ins[k]) + done;
                 continue;
             }
             std::byte *const own = pieces_.memory.data() + k * piece;
-            take(run, operand[k], *from + done, own, bytes);
+            take(run, operand[k], {from->in(), from->offset() + static_cast<std::int64_t>(done)},
+                 own, bytes);
             pieces_.ins[k] = own;
         }
         for (int out = 0; out < outs; ++out)
@@ -200,11 +211,18 @@ void Engine::work_attached(Run &run, const Step &step, int outs, std::uint32_t s
     }
 }
 
-// For a step that an executor performs: whole operands, which last as long as `memory`.
+// For a step that an executor performs: whole operands, which last as long as `memory`, or where
+// they are on a device.
 void Engine::take_all(Run &run, const Step &step, std::vector<std::byte> &memory) {
     const StepOperand *operand = run.plan->operands.data() + step.first_operand;
     for (std::uint32_t k = 0; k < step.operands; ++k)
         if (const auto from = elsewhere(run, operand[k])) {
+            if (from->in() == Location::In::device) {
+                const auto place = static_cast<std::uint64_t>(from->offset());
+                run.ins[k] = on_device(run, operand[k].rank, place);
+                if (run.ins[k] != nullptr)
+                    continue;
+            }
             const std::size_t needed = std::size_t{step.operands} * step.length;
             make_room(run, memory, needed);
             std::byte *const own = memory.data() + std::size_t{k} * step.length;

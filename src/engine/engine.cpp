@@ -128,10 +128,10 @@ Run *Engine::keep_own() {
 
 void Engine::launch(Run &run, const Call &call, const Tally &tally, Gate *gate) {
     run.kept = call;
-    if (gate != nullptr)
-        run.kept.output_heap = 0; // other ranks store there as soon as they know of the call
     forget_gate(run);
     if (gate != nullptr) {
+        run.kept.output_heap = 0; // other ranks store there as soon as they know of the call
+        withdraw();
         if (Executor *const executor = gate->executor())
             prepare_rings(*executor);
         gate->close();
@@ -209,7 +209,11 @@ void Engine::begin(Run &run, const Call &call, const Tally &tally) {
     run.base[0] = reinterpret_cast<std::uintptr_t>(call.input);
     run.base[1] = reinterpret_cast<std::uintptr_t>(call.output);
     run.sends_in_place = sends_in_place(call);
-    run.attached = plan.vector_bytes >= kLeastKeptVectorBytes && attaches(call);
+    run.input_place = run.output_place = 0;
+    if (call.execution != nullptr) [[unlikely]]
+        share_buffers(run);
+    run.attached =
+        plan.vector_bytes >= kLeastKeptVectorBytes && (run.input_place != 0 || attaches(call));
     if (run.gate == nullptr) [[likely]]
         take_memory(run);
 }
@@ -246,8 +250,9 @@ void Engine::announce(const Run &run) {
                      {run.sequence + 1, run.signature,
                       (call.descriptor.count & ~(~std::uint64_t{0} << kCodeShift)) |
                           std::uint64_t{run.plan->code} << kCodeShift,
-                      call.descriptor.packed, call.output_heap, run.plan->parameters,
-                      call.in_place});
+                      call.descriptor.packed,
+                      run.output_place != 0 ? run.output_place : call.output_heap,
+                      run.plan->parameters, call.in_place});
 }
 
 [[gnu::noinline]] void Engine::execute_traced(Run &run, const Step &step) {

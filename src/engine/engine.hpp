@@ -37,6 +37,7 @@ struct EngineOptions {
     trace::Recorder *recorder = nullptr; // of the trace; null: no trace
     bool attaches_to_reduce = false;     // cross-memory attach also in calls that reduce (XPMEM
                                          // always)
+    bool shares_devices = true;          // zero copy in memory of a device
 };
 
 // Other work that a rank does while it waits in a call.
@@ -210,17 +211,25 @@ private:
     int collect_outputs(const Run &run, const Step &step, void **outs);
     bool released(const Run &run, const Step &step) const;
 
+    // device_sharing.cpp
+    void share_buffers(Run &run);
+    void withdraw();
+    bool read_on_device(const Run &run, const Step &step) const;
+    void *on_device(const Run &run, int rank, std::uint64_t place);
+    void take_from_device(const Run &run, int rank, std::uint64_t place, void *into,
+                          std::size_t bytes);
+
     // attaching.cpp
     bool attaches(const Call &call);
     bool maps();
     // Whether the readers of a step read in this rank's own memory.
     bool attached(const Run &run, const Step &step) const;
-    std::optional<std::uint64_t> elsewhere(const Run &run, const StepOperand &operand) const;
+    std::optional<transport::Location> elsewhere(const Run &run, const StepOperand &operand) const;
     const void *attach(const Run &run, const StepOperand &operand, std::uint64_t address,
                        std::size_t bytes);
     [[noreturn]] void fail_reading(const Run &run, int rank, const Error &error);
     [[noreturn]] void fail_gone(const Run &run, int rank);
-    void take(const Run &run, const StepOperand &operand, std::uint64_t address, void *into,
+    void take(const Run &run, const StepOperand &operand, transport::Location where, void *into,
               std::size_t bytes);
     template<class Value>
     void make_room(const Run &run, std::vector<Value> &list, std::size_t size);
@@ -275,6 +284,7 @@ private:
     const transport::Signals &signals_;
     const std::uint64_t ring_mask_;
     transport::LineBlock &mine_;
+    bool withdrawn_ = false; // shares no memory of a device any more
     const int rank_;
     std::uint64_t sequence_ = 0; // calls begun
     std::uint64_t oldest_ = 0;   // the first of them that is not complete

@@ -67,6 +67,8 @@ void Engine::reduce_by_user_elsewhere(Run &run, const Step &step, int outs,
 // predecessors are complete, so nothing writes there before it runs.
 void Engine::prefetch(Run &run, std::uint32_t index) {
     const Step &step = run.plan->steps[index];
+    if (run.input_place != 0) // perhaps a kernel reads them where they are
+        return;
     if (step.operands < 2 || run.call->reduce == nullptr || !run.issued->may_prefetch(index))
         return;
     std::vector<std::unique_ptr<Prefetch>> &prefetches = run.issued->add_prefetches(index);

@@ -17,6 +17,7 @@
 #include "base/types.hpp"
 #include "reduce/kernels.hpp"
 #include "transport/shm/segment.hpp"
+#include "transport/shm/shared_device.hpp"
 
 namespace stretto::engine {
 
@@ -127,6 +128,21 @@ public:
     // Copies between memory of its kind and host memory, either way, before it returns.  Throws
     // Error.  For the work of the CPU before and after the steps of a call.
     virtual void copy(void *to, const void *from, std::size_t bytes) = 0;
+    // Memory of its kind that other ranks of the host may read and write in place: gives the place
+    // of a buffer (transport::DevicePlace), which they find by this rank's lines; 0: they cannot.
+    // `idle`: no call in flight has given a place, but in the slot `kept`.  Throws Error.
+    virtual std::uint64_t share(transport::SharedDevice &mine, const void *memory,
+                                std::size_t bytes, bool idle, std::optional<unsigned> kept) {
+        (void)mine, (void)memory, (void)bytes, (void)idle, (void)kept;
+        return 0;
+    }
+    // Where this process finds what another rank shares.  This rank, whose lines are `mine`, has
+    // called share() before.  Throws Error.
+    virtual void *find_shared(const transport::SharedDevice &mine,
+                              const transport::SharedDevice &its, transport::DevicePlace place) {
+        (void)mine, (void)its, (void)place;
+        return nullptr;
+    }
     // Host memory that passes use again and again, until it is released.  An executor may register
     // it with its device.  Several engines may give the same memory; each releases it once.
     virtual void use_memory(void *memory, std::size_t bytes) {

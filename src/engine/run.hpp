@@ -83,6 +83,11 @@ struct Call {
     // in the window, modulo 2^64, since a buffer with a later part of the vector may be at the
     // window's beginning.  Otherwise 0.
     std::uint64_t input_heap = 0, output_heap = 0;
+    // The bytes of the vector that the buffers hold; only of calls with an executor.
+    struct Part {
+        std::size_t first = 0, bytes = 0;
+    };
+    Part input_part, output_part;
     // Not 0: the output overlaps an input that other ranks still read.  The result, `move_bytes`
     // bytes from byte `move_first` of the vector on, is computed elsewhere and moved to `move_to`
     // at the end.
@@ -152,6 +157,9 @@ struct Run : TileRun {
     bool attached = false;        // others may read this rank's own memory (attaching.cpp)
     // Contributions may go to other hosts straight from the buffer (zero_copy_buffers.cpp).
     bool sends_in_place = false;
+    // Of vector byte 0, if others may read the input, or write the output, on the device
+    // (device_sharing.cpp): DevicePlaces.  Otherwise 0.
+    std::uint64_t input_place = 0, output_place = 0;
     Gate *gate = nullptr; // closed, so the call waits; null: there is none any more
     std::uint64_t started = 0, waited = 0; // ticks; started 0: not timed
     InlineVector<std::uint32_t, 1> left;   // between hosts: cells of Plan::parts not sent yet

@@ -81,7 +81,8 @@ template<Engine::Mode mode>
         case In::bulk: ins[k] = segment_->bulk(operand[k].rank) + header.where.offset(); break;
         case In::heap: ins[k] = segment_->heap(operand[k].rank) + header.where.offset(); break;
         case In::delivered: return true; // the publisher has stored it at this step's destination
-        case In::owner: elsewhere = true; break;
+        case In::owner:
+        case In::device: elsewhere = true; break;
         }
     }
 

@@ -39,6 +39,8 @@ void Engine::begin_tiles(Run &run) {
     following.signature = run.signature;
     following.attached = run.attached;
     following.sends_in_place = run.sends_in_place;
+    following.input_place = run.input_place;
+    following.output_place = run.output_place;
     run.first_bases = run.bases;
     run.first_bulk_base = run.bulk_base;
     run.tiles_left = whole.tiles->count;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Zero copy: readers read a contribution in place, in the shared heap or in this rank's own memory
-// (attaching.cpp).  A rank stores results directly into its readers' outputs, if these are in the
-// heap.  Contributions go to other hosts straight from the caller's buffer, if devices read there.
+// (attaching.cpp), or on a device (device_sharing.cpp).  A rank stores results directly into its
+// readers' outputs, if these are in the heap or on a device.  Contributions go to other hosts
+// straight from the caller's buffer, if devices read there.
 #include <algorithm>
 
 #include "engine/engine.hpp"
@@ -36,9 +37,12 @@ void Engine::publish_in_place(Run &run, const Step &step) {
         run, step, cell(rank_, position), position,
         heap ? Location{Location::In::heap, static_cast<std::int64_t>(run.call->input_heap - 1 +
                                                                       operand.offset + run.shift)}
-             : Location{Location::In::owner,
-                        static_cast<std::int64_t>(run.base[static_cast<int>(operand.space)] +
-                                                  operand.offset)});
+        : run.input_place != 0
+            ? Location{Location::In::device,
+                       static_cast<std::int64_t>(run.input_place + operand.offset + run.shift)}
+            : Location{Location::In::owner,
+                       static_cast<std::int64_t>(run.base[static_cast<int>(operand.space)] +
+                                                 operand.offset)});
 }
 
 // Whether contributions may be sent to other hosts from the caller's buffer.  The call ends only
@@ -80,6 +84,13 @@ int Engine::collect_outputs(const Run &run, const Step &step, void **outs) {
         if (!its || its->sequence != run.sequence + 1 || its->signature != run.signature ||
             its->output_heap == 0 || (its->in_place && step.zero_copy_write != ZeroCopy::always))
             return 0;
+        if (transport::DevicePlace::is_one(its->output_heap)) {
+            outs[r] = on_device(run, reader[r].rank,
+                                its->output_heap + reader[r].result_offset + run.shift);
+            if (outs[r] == nullptr)
+                return 0;
+            continue;
+        }
         outs[r] = segment_->heap(reader[r].rank) +
                   (its->output_heap - 1 + reader[r].result_offset + run.shift);
     }

@@ -34,6 +34,7 @@ public:
         heap,      // at `offset` of the owner's heap window
         delivered, // in the outputs of all readers
         owner,     // at address `offset` of the owner's memory (peer_memory.hpp)
+        device,    // at a DevicePlace, `offset`, of the owner (shared_device.hpp)
     };
 
     Location() = default;

@@ -22,6 +22,7 @@
 
 #include "transport/shm/cell.hpp"
 #include "transport/shm/entry.hpp"
+#include "transport/shm/shared_device.hpp"
 
 namespace stretto::transport {
 
@@ -61,6 +62,7 @@ struct LineBlock {
     // InPlace.
     std::atomic<std::int64_t> xpmem;
     std::atomic<std::uint32_t> in_place;
+    SharedDevice shared_device;
 };
 
 // What every rank reads in every call, in one cache line.

@@ -70,7 +70,7 @@ TEST_CASE("a repeated call registers nothing and copies from and to pinned memor
             CAPTURE(algorithm);
             CAPTURE(count);
             const auto counts = counts_of(4, algorithm, allreduce(count));
-            CHECK(counts.copies > 0);
+            CHECK(counts.copies + counts.launches > 0);
             CHECK(counts.host_registrations == 0);
             CHECK(counts.streams == 0);
             CHECK(counts.pageable_copies == 0);
@@ -94,6 +94,7 @@ TEST_CASE("what was registered is released with the communicator") {
 // The link carries every rank's vector once each way: with P ranks on one device, a call cannot
 // take less than P times that.  What it takes is printed, since a busy machine may take longer.
 TEST_CASE("copies of both ways overlap") {
+    simulated_cuda::simulated_cuda_without_handles(true); // else nothing goes through the host
     const test::OnDevice device;
     constexpr double kBytesPerUs = 400;
     const simulated_cuda::Speed slow{5, kBytesPerUs}, fast{};
@@ -130,6 +131,7 @@ TEST_CASE("copies of both ways overlap") {
                 CHECK(timed->verdict() == "");
             });
         }
+    simulated_cuda::simulated_cuda_without_handles(false);
 }
 
 TEST_CASE("ranks that wait for a late one have fetched their own data when it comes") {

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Device memory of other ranks of this host, read and written in place: by handles of CUDA's
+// interprocess communication, or directly if both ranks are in one process.
+//
+// What CUDA says of handles (driver API, cuIpcOpenMemHandle): memory of cuMemAlloc has one, memory
+// of pools and of cuMemCreate has none.  A process cannot open its own handle.  Freeing memory that
+// another process has open is undefined by the documentation; drivers keep it until the last has
+// closed it.  A program frees its memory whenever it likes, so what is open here is closed when its
+// owner shares other memory at the same addresses, and else when the process ends.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+
+#include "device/cuda.hpp"
+#include "device/waiting_streams.hpp"
+#include "transport/shm/shared_device.hpp"
+
+namespace stretto::device {
+
+// One thread at a time, with a context current.
+class SharedMemory {
+public:
+    explicit SharedMemory(const Cuda &driver) : driver_(driver) {}
+
+    // Publishes which device this rank's memory is on, and which it reaches, unless it has.  False
+    // if that is not the device of the current context.
+    bool announce(transport::SharedDevice &mine);
+    // The place of a buffer of this rank, for others (transport::DevicePlace); 0: its allocation
+    // has no handle, or all slots are in use.  `idle`: no call in flight has given a place of this
+    // rank, but for those of `kept`.
+    std::uint64_t share(transport::SharedDevice &mine, const void *memory, std::size_t bytes,
+                        bool idle, std::optional<unsigned> kept);
+    // The same bytes in this process.  Throws Error if the driver does not open the handle, or if
+    // it is not to be asked, since a stream of the program waits.
+    void *find(const transport::SharedDevice &its, transport::DevicePlace place,
+               WaitingStreams &waiting);
+
+private:
+    struct Key {
+        Context context;
+        std::uint64_t process, buffer;
+        auto operator<=>(const Key &) const = default;
+    };
+    struct Opened {
+        CUdeviceptr here = 0;
+        std::uint64_t base = 0, bytes = 0; // at its owner
+    };
+    std::uint32_t hash_of(CUdevice device);
+    void close_overlapping(const Key &key, const transport::SharedAllocation &next);
+
+    const Cuda &driver_;
+    std::map<CUdevice, std::uint32_t> hashes_;
+    std::map<Key, Opened> opened_;
+};
+
+} // namespace stretto::device
