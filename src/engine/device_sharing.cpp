@@ -8,6 +8,9 @@
 // a place in its memory only if all readers of the cell reach its device, in calls in which their
 // buffers are there and in others.  A rank stores into an output if the reader's entry has a place.
 #include <algorithm>
+#include <chrono>
+#include <string>
+#include <thread>
 
 #include "engine/engine.hpp"
 #include "engine/executor.hpp"
@@ -23,6 +26,19 @@ static bool reaches_device(const transport::LineBlock &mine, const transport::Li
     const std::uint64_t space = mine.pid_namespace.load(std::memory_order_relaxed);
     return space != 0 && space == its.pid_namespace.load(std::memory_order_relaxed) &&
            reaches(mine.shared_device, its.shared_device);
+}
+
+// The error of a rank that does not get at another one's memory.  The driver knows that a process
+// has ended a moment before the kernel shows it.
+static Error unreached(const transport::Segment &segment, int rank, const Error &error) {
+    constexpr int kLooks = 100; // 1 ms apart
+    for (int look = 0; look < kLooks; ++look) {
+        if (segment.presence(rank) == transport::Presence::dead)
+            return {Status::peer, error.what()};
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    return {error.status(),
+            "it does not reach the memory of " + segment.names().of(rank) + ": " + error.what()};
 }
 
 // Gives the buffers of a call places that other ranks find, if an executor performs it.
@@ -86,8 +102,7 @@ void *Engine::on_device(const Run &run, int rank, std::uint64_t place) {
         return by->executor->find_shared(mine_.shared_device, its.shared_device,
                                          DevicePlace(place));
     } catch (const Error &error) {
-        fail(error.status(), here(run) + " does not reach the memory of " +
-                                 segment_->names().of(rank) + ": " + error.what());
+        fail_reading(run, rank, unreached(*segment_, rank, error));
     }
 }
 
@@ -104,8 +119,7 @@ void Engine::take_from_device(const Run &run, int rank, std::uint64_t place, voi
                                              DevicePlace(place)),
                        bytes);
     } catch (const Error &error) {
-        fail(error.status(), here(run) + " does not reach the memory of " +
-                                 segment_->names().of(rank) + ": " + error.what());
+        fail_reading(run, rank, unreached(*segment_, rank, error));
     }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "simulated_cuda.hpp"
 
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
@@ -136,6 +137,10 @@ void simulated_cuda_capture(void *stream, bool captured) {
 void simulated_cuda_fail_opening(int error) {
     const std::lock_guard lock(Device::get().mutex);
     Device::get().fail_opening = error;
+}
+void simulated_cuda_kill_owner() {
+    const std::lock_guard lock(Device::get().mutex);
+    Device::get().kill_owner = true;
 }
 void simulated_cuda_without_handles(bool without) {
     const std::lock_guard lock(Device::get().mutex);
@@ -578,6 +583,10 @@ int cuIpcOpenMemHandle_v2(Address *base, IpcHandle handle, unsigned) {
     Device::Opened &opened =
         device.opened[std::string(reinterpret_cast<const char *>(handle.bytes), sizeof(inner))];
     if (opened.times == 0) {
+        if (std::exchange(device.kill_owner, false)) {
+            kill(inner.process, SIGKILL);
+            return kInvalidHandle;
+        }
         device.note_request();
         const int result = device.open(inner, opened);
         if (result != kSuccess)

@@ -64,6 +64,8 @@ void simulated_cuda_capture(void *stream, bool captured);
 // The next handle of another process that is opened, and all later ones, fail with this error; 0:
 // none.
 void simulated_cuda_fail_opening(int error);
+// The process dies whose handle is opened next, and the handle is not valid then.
+void simulated_cuda_kill_owner();
 // From now on memory has no handle, as that of pools and of expandable segments.
 void simulated_cuda_without_handles(bool without);
 // This process has another device, which reaches no memory of the others'.

@@ -111,7 +111,7 @@ public:
     std::map<Address, std::uint64_t> buffer_ids; // of this process's own
     std::uint64_t buffers = 0;
     int fail_opening = kSuccess;
-    bool without_handles = false;
+    bool without_handles = false, kill_owner = false;
     std::set<Address> no_handle;
     unsigned char number = 1; // of the device
     // What is open of other processes' memory: where, and how often.

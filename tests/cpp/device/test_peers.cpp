@@ -292,6 +292,23 @@ TEST_CASE("an error of a kernel, or of opening memory, is an error of all ranks"
     }
 }
 
+TEST_CASE("a rank hears of a process that dies before its memory is opened") {
+    const auto codes = test::on_processes(2, [&](stretto_comm comm) {
+        test::OnDevice device;
+        check(stretto_force_algorithm(comm, "direct"));
+        Vector vector(device, kCount), next(device, kCount);
+        if (!vector.sum(comm) || !vector.sum(comm))
+            return kWrong;
+        if (stretto_rank(comm) == 0)
+            simulated_cuda::simulated_cuda_kill_owner();
+        const stretto_status status = stretto_allreduce(comm, STRETTO_IN_PLACE, next.memory(),
+                                                        kCount, STRETTO_INT32, STRETTO_SUM);
+        return status == STRETTO_ERR_PEER && contains(stretto_last_error(), "rank 1") ? kRight
+                                                                                      : kWrong;
+    });
+    CHECK(codes == std::vector<int>{kRight, -SIGKILL});
+}
+
 TEST_CASE("ranks hear of a process that dies while they read its memory") {
     for (const int ms : {0, 5, 20, 60}) {
         CAPTURE(ms);
