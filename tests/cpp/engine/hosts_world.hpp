@@ -2,6 +2,7 @@
 // Engines of ranks that are threads of the test, on hosts that share no memory.
 #pragma once
 
+#include <algorithm>
 #include <barrier>
 #include <chrono>
 #include <cstdint>
@@ -26,9 +27,11 @@ struct World {
     std::uint64_t delay_ns = 0;
     std::chrono::microseconds leave = transport::TransmitThread::kLeaveUs;
     std::uint64_t timeout_ns = 60'000'000'000;
-    bool in_place = false; // the output holds the contribution
-    bool meet = false;     // after each call, where nobody answers anybody
-    std::size_t warm = 0;  // bytes to each rank of another host before each call
+    std::chrono::milliseconds late{2}; // of the rank whose turn it is
+    bool in_place = false;             // the output holds the contribution
+    bool reuse = false;                // callers overwrite their buffers after the last call
+    bool meet = false;                 // after each call, where nobody answers anybody
+    std::size_t warm = 0;              // bytes to each rank of another host before each call
 
     // The links of a rank to those of other hosts; and what sees them when the rank has left.
     using MakeLinks = std::function<std::unique_ptr<transport::Links>(transport::EventSet &,
@@ -95,7 +98,7 @@ inline std::vector<Vector> play(const World &world, const schedule::Schedule &sc
             engine::Tally tally;
             for (int k = 0; k < calls; ++k) {
                 if (k % world.ranks() == rank)
-                    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+                    std::this_thread::sleep_for(world.late);
                 for (int other = 0; world.warm > 0 && other < world.ranks(); ++other)
                     if (!segment->here(other))
                         linked_peers.warm(other, world.warm);
@@ -118,6 +121,8 @@ inline std::vector<Vector> play(const World &world, const schedule::Schedule &sc
                 if (world.meet)
                     meeting.arrive_and_wait();
             }
+            if (world.reuse)
+                std::ranges::fill(input, -1);
             linked_peers.leave(10'000'000'000);
             world.ended(rank);
         }));

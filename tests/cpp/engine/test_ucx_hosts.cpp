@@ -225,6 +225,20 @@ TEST_CASE("answers are exact from registered buffers, also if registrations come
     }
 }
 
+// The rank that comes late has all that it needs when it has sent its own.
+TEST_CASE("a call ends when its readers have what lies in the caller's buffer, and not before") {
+    stretto::test::World world;
+    world.host_of = {0, 1};
+    world.ring = 1 << 20;
+    world.slice = 1 << 16;
+    world.late = std::chrono::milliseconds(60);
+    world.delay_ns = 20'000'000;
+    world.reuse = true;
+    for (const RankCounts &each :
+         allreduce(world, "recursive_doubling", 30'000, 2, true, std::size_t{1} << 20))
+        CHECK(each.put_from_buffers_bytes == 2 * 30'000 * sizeof(std::int64_t));
+}
+
 TEST_CASE("a delay changes nothing but the time") {
     stretto::test::World world;
     world.host_of = {0, 1, 2};
