@@ -88,9 +88,12 @@ def test_the_end(mpi: Mpi) -> None:
 def test_buffers_in_device_memory(mpi: Mpi) -> None:
     """Of a driver in place of CUDA's, whose device memory nobody can touch."""
     driver = mpi.folder / "libcuda.so.1"
-    source = PROGRAMS.parents[1] / "cpp/device/simulated_cuda.cpp"
+    root = PROGRAMS.parents[2]
+    sources = [
+        root / "tests/cpp/device" / f"{name}.cpp" for name in ("simulated_cuda", "host_kernels")
+    ]
     compiler = ["c++", "-std=c++20", "-shared", "-fPIC", "-pthread", "-Wl,-soname,libcuda.so.1"]
-    run([*compiler, source, "-o", driver], clean_environment())
+    run([*compiler, f"-I{root / 'src'}", *sources, "-o", driver], clean_environment())
     flags = (driver, f"-Wl,-rpath,{mpi.folder}")
     mpi.build("device", *flags)
     settings = {"STRETTO_MPI_WARMUP": "0", "STRETTO_MPI_REPORT": "1"}

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-SOURCE = Path(__file__).parents[1] / "cpp/device/simulated_cuda.cpp"
+FOLDER = Path(__file__).parents[1] / "cpp/device"
+SOURCES = [FOLDER / "simulated_cuda.cpp", FOLDER / "host_kernels.cpp"]
+HEADERS = f"-I{Path(__file__).parents[2] / 'src'}"
 pytestmark = pytest.mark.skipif(shutil.which("c++") is None, reason="needs a C++ compiler")
 
 
@@ -17,7 +19,7 @@ pytestmark = pytest.mark.skipif(shutil.which("c++") is None, reason="needs a C++
 def driver(tmp_path_factory) -> Path:
     library = tmp_path_factory.mktemp("driver") / "libcuda.so.1"
     options = ["-std=c++20", "-shared", "-fPIC", "-pthread", "-Wl,-soname,libcuda.so.1"]
-    subprocess.run(["c++", *options, SOURCE, "-o", library], check=True)
+    subprocess.run(["c++", *options, HEADERS, *SOURCES, "-o", library], check=True)
     return library
 
 

@@ -499,14 +499,18 @@ int cuMemcpyAsync(Address to, Address from, std::size_t bytes, Stream *stream) {
     return result;
 }
 
-// The module is a text: the kernels are there already.
+// The kernels are there already, so the module may be a text, or real.
 int cuModuleLoadData(const void **module, const void *image) {
     Device &device = Device::get();
     const std::lock_guard lock(device.mutex);
     if (!has_context())
         return kInvalidContext;
     constexpr char kText[] = "simulated kernels";
-    if (std::strncmp(static_cast<const char *>(image), kText, sizeof(kText) - 1) != 0)
+    constexpr std::uint32_t kFatbin = 0xba55ed50; // its first word
+    std::uint32_t word = 0;
+    std::memcpy(&word, image, sizeof(word));
+    if (word != kFatbin &&
+        std::strncmp(static_cast<const char *>(image), kText, sizeof(kText) - 1) != 0)
         return kInvalidImage;
     device.note_request();
     *module = image;

@@ -55,7 +55,7 @@ class Driver:
         return handle.value
 
     def synchronizations(self) -> int:
-        counts = (c_uint64 * 16)()
+        counts = (c_uint64 * 32)()  # room for all
         self.library.simulated_cuda_counts(ctypes.byref(counts))
         return counts[self.SYNCHRONIZATIONS]
 
