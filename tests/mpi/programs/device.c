@@ -7,6 +7,8 @@
 #include <stdlib.h>
 
 /* Of CUDA's driver. */
+int cuDevicePrimaryCtxRetain(void **context, int device);
+int cuCtxSetCurrent(void *context);
 int cuMemAlloc_v2(unsigned long long *address, size_t bytes);
 int cuMemcpy(unsigned long long to, unsigned long long from, size_t bytes);
 
@@ -100,6 +102,8 @@ static void gaps(void) {
 
 int main(int argc, char **argv) {
     start(&argc, &argv);
+    void *context = NULL;
+    CHECK(cuDevicePrimaryCtxRetain(&context, 0) == 0 && cuCtxSetCurrent(context) == 0);
     for (int use = 0; use < 4; ++use) {
         collectives(use);
         nonblocking(use);
