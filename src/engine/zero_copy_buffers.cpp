@@ -48,7 +48,8 @@ void Engine::publish_in_place(Run &run, const Step &step) {
 // Whether contributions may be sent to other hosts from the caller's buffer.  The call ends only
 // when their readers have taken them, so only calls that no rank can leave before all have entered.
 bool Engine::sends_in_place(const Call &call) const {
-    return segment_->remote_peers() != nullptr && call.plan->synchronizing &&
+    const transport::RemotePeers *const remote_peers = segment_->remote_peers();
+    return remote_peers != nullptr && remote_peers->sends_buffers() && call.plan->synchronizing &&
            call.execution == nullptr;
 }
 

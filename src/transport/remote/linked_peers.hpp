@@ -38,6 +38,7 @@ public:
 
     std::string place(int rank) const override { return links_->place(rank); }
     void send_cell(int rank, const CellSend &cell) override;
+    bool sends_buffers() const override { return links_->sends_buffers(); }
     bool sends_from(int rank, const std::byte *payload, std::size_t bytes) override;
     void push() override;
     void push_parts() override;

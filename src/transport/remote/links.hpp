@@ -60,6 +60,8 @@ public:
     // The packet is sent by the next push(); with `more`, it waits for a later packet to the same
     // rank.  The payload must not change until it is sent.
     virtual void send(int to, const WireMessage &message, const std::byte *payload, bool more) = 0;
+    // Whether sends_from() may ever be true.
+    virtual bool sends_buffers() const { return false; }
     // Whether a long cell with this payload goes to that rank straight from where the payload lies,
     // read by a device, so that it need not be copied to memory of the links.  Then it is sent at
     // once.

@@ -37,6 +37,8 @@ public:
     virtual std::string place(int rank) const = 0;
     // Short cells are sent by the next push(): several to one rank take no longer than one.
     virtual void send_cell(int rank, const CellSend &cell) = 0;
+    // Whether sends_from() may ever be true: if not, it is not asked for each cell.
+    virtual bool sends_buffers() const { return false; }
     // Whether such cells can be sent to `rank` straight from where this payload lies, in a caller's
     // buffer, without a copy.  It then stays as it is until the reader has taken the cell.
     virtual bool sends_from(int /*rank*/, const std::byte * /*payload*/, std::size_t /*bytes*/) {

@@ -78,6 +78,7 @@ public:
 
     std::string place(int rank) const override { return link(rank).place; }
     void send(int to, const WireMessage &packet, const std::byte *payload, bool more) override;
+    bool sends_buffers() const override { return buffers_ != nullptr; }
     bool sends_from(int to, const std::byte *payload, std::size_t bytes) override;
     void push(Which) override; // each message goes by itself, at once
     bool progress(Receiver &receiver, const EventSet::Ready &ready) override;
