@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Sizes of vectors as the options of the benchmarks give them, and as tables show them."""
+"""Numbers and sizes of vectors as the options of the benchmarks give them, and sizes as tables show
+them."""
 
 from __future__ import annotations
 
 import argparse
+
+
+def parse_numbers(text: str) -> list[int]:
+    return [int(item) for item in text.split(",")]
 
 
 def parse_size(text: str) -> int:

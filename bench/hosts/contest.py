@@ -33,10 +33,6 @@ SIZES = "4,64,1K,4K,16K,64K,4M,64M,256M"
 PROBE_SECONDS = 2
 
 
-def numbers(text: str) -> list[int]:
-    return [int(item) for item in text.split(",")]
-
-
 def recipes(text: str) -> list[Recipe]:
     if unknown := set(text.split(",")) - set(RECIPES):
         raise argparse.ArgumentTypeError(f"no {', '.join(unknown)}; of {', '.join(RECIPES)}")

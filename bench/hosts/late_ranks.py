@@ -11,11 +11,11 @@ import sys
 from pathlib import Path
 
 from cluster import ROOT, Cluster, made
-from contest import build, numbers
+from contest import build
 from kept import PATIENCE, START, Kept, measure, stored, tell_wrong
 from late_parts import Part, Point, parts
 from rich.console import Console
-from sizes import parse_sizes, size_text
+from sizes import parse_numbers, parse_sizes, size_text
 
 ALGORITHMS = "ring,rabenseifner,chain,pre_reduced_ring,late_rooted,auto"
 MODES, PARTS = "one-late,rand-late", "tables,together,wrong"
@@ -27,7 +27,7 @@ FULL_SIZES, FULL_DELAYS, FULL_ITERS = "512K,2M,4M,8M,16M,32M", "0,1,5,10,50,100,
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="proficz.py", description=__doc__)
     add = parser.add_argument
-    add("--ranks", type=numbers, default="4,8,12,16", help="numbers of hosts (4,8,12,16)")
+    add("--ranks", type=parse_numbers, default="4,8,12,16", help="numbers of hosts (4,8,12,16)")
     add("--rate", default="1gbit", help="rate of each link, headers included (1gbit)")
     add("--congestion", default="reno", help="TCP's congestion control (reno)")
     add(
@@ -38,7 +38,7 @@ def parse_arguments() -> argparse.Namespace:
     )
     add("--modes", default=MODES, help=f"of {MODES} (both), for the tables")
     add("--sizes", type=parse_sizes, help=f"of the vector, for the tables ({SIZES})")
-    add("--delays", type=numbers, metavar="MS", help=f"milliseconds ({DELAYS})")
+    add("--delays", type=parse_numbers, metavar="MS", help=f"milliseconds ({DELAYS})")
     add("--algorithms", default=ALGORITHMS, help=f"for the tables ({ALGORITHMS})")
     add("--iters", type=int, metavar="N", help="calls of each (2 s, 5 to 20)")
     add("--full", action="store_true", help="all of the paper's sizes and delays, 64 calls of each")
@@ -51,7 +51,7 @@ def parse_arguments() -> argparse.Namespace:
     if unknown:
         parser.error(f"--parts {', '.join(sorted(unknown))}: there are {PARTS}")
     options.sizes = options.sizes or parse_sizes(FULL_SIZES if options.full else SIZES)
-    options.delays = options.delays or numbers(FULL_DELAYS if options.full else DELAYS)
+    options.delays = options.delays or parse_numbers(FULL_DELAYS if options.full else DELAYS)
     options.iters = options.iters or (FULL_ITERS if options.full else None)
     return options
 

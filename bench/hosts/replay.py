@@ -15,10 +15,11 @@ from typing import NamedTuple
 
 import recording
 from cluster import ROOT, Cluster, made
-from contest import build, numbers
+from contest import build
 from kept import PATIENCE, START, Kept, measure, stored, tell_wrong
 from published_late import STEP
 from rich.console import Console
+from sizes import parse_numbers
 
 RANK = Path(__file__).with_name("replay_rank.py")
 STEPS = ROOT / "examples/cnn/steps.json"
@@ -50,7 +51,7 @@ class Run(NamedTuple):
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="training.py", description=__doc__)
     add = parser.add_argument
-    add("--ranks", type=numbers, default="16", help="numbers of hosts (16)")
+    add("--ranks", type=parse_numbers, default="16", help="numbers of hosts (16)")
     add("--rate", default="1gbit", help="of the links, each way, headers included (1gbit)")
     add("--congestion", default="reno", help="TCP's congestion control (reno)")
     add("--recording", type=Path, default=STEPS, metavar="FILE",

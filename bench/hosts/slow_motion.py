@@ -21,13 +21,13 @@ import gains
 import paper_figures
 import paper_page
 from cluster import ROOT, Cluster, made
-from contest import build, facts, numbers
+from contest import build, facts
 from jobs import records
 from launching import LaunchError
 from placement import Placement
 from recipes import KIB, MIB, RECIPES, Job, Variant
 from rich.console import Console
-from sizes import parse_sizes, size_text
+from sizes import parse_numbers, parse_sizes, size_text
 
 # Table 2 of the paper: latency, 10 ns a byte, reducing a byte.
 RATE, DELAY, TABLE_2 = "800mbit", "30us", (3e-5, 1e-8, 2e-10)
@@ -43,7 +43,7 @@ TYPES = {"int32": "allreduce_int32", "float32": "allreduce"}
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="kolmakov_zhang.py", description=__doc__)
     add = parser.add_argument
-    add("--ranks", type=numbers, default="127", help="numbers of ranks (127)")
+    add("--ranks", type=parse_numbers, default="127", help="numbers of ranks (127)")
     add("--dilate", type=float, default=400, help="how many times as slow all is (400)")
     add("--sizes", type=parse_sizes, default=SIZES, help=f"of the vector ({SIZES})")
     add("--iters", type=int, default=3, metavar="N",

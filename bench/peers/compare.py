@@ -18,7 +18,7 @@ from peers import BUILD, HERE, PEERS, VENV, WITH_VARIANTS, Peer, run
 from plot import draw
 from rich.console import Console
 from rich.progress import Progress, TimeElapsedColumn
-from sizes import parse_sizes, size_text
+from sizes import parse_numbers, parse_sizes, size_text
 from summaries import summarize
 
 ROOT = HERE.parents[1]
@@ -30,9 +30,6 @@ PASS_SECONDS = 15  # of measuring for one peer and number of ranks: some blocks 
 
 
 def parse_arguments() -> argparse.Namespace:
-    def numbers(text: str) -> list[int]:
-        return [int(item) for item in text.split(",")]
-
     def peers(text: str) -> list[Peer]:
         if unknown := set(text.split(",")) - set(WITH_VARIANTS):
             names = ", ".join(WITH_VARIANTS)
@@ -56,7 +53,7 @@ def parse_arguments() -> argparse.Namespace:
     )
     add("--budget", type=float, default=600, help="seconds to measure, in all (600)")
     add("--sizes", type=parse_sizes, default="4:64M", help="4:64M (powers of 2), 4:64M:4 or 4,1K")
-    add("--ranks", type=numbers, default="2,4,8", help="numbers of ranks (2,4,8)")
+    add("--ranks", type=parse_numbers, default="2,4,8", help="numbers of ranks (2,4,8)")
     add(
         "--peers",
         type=peers,
