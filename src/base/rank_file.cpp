@@ -12,7 +12,7 @@
 
 #include "base/descriptor.hpp"
 #include "base/interrupted.hpp"
-#include "base/kernel_files.hpp"
+#include "base/kernel_id.hpp"
 #include "base/settings.hpp"
 #include "base/status.hpp"
 
@@ -20,17 +20,12 @@ namespace stretto {
 
 namespace {
 
-std::string line_of(const std::string &path) {
-    const std::string text = contents(path);
-    return text.substr(0, text.find('\n'));
-}
-
 // Processes of one boot share CLOCK_MONOTONIC, unless they are in a time namespace.
 std::string clock_name() {
     std::array<char, 64> space{};
     if (readlink("/proc/self/ns/time", space.data(), space.size() - 1) < 0)
         space = {};
-    return line_of("/proc/sys/kernel/random/boot_id") + " " + space.data();
+    return boot_name() + " " + space.data();
 }
 
 std::string host_name() {

@@ -8,8 +8,7 @@
 #include <sys/stat.h>
 #include <vector>
 
-#include "base/kernel_files.hpp"
-#include "base/mix.hpp"
+#include "base/kernel_id.hpp"
 #include "base/status.hpp"
 #include "bootstrap/join.hpp"
 #include "net/bytes.hpp"
@@ -76,7 +75,7 @@ std::string hexadecimal(std::span<const std::byte> bytes) {
 PeerInfo own_info(const Config &config) {
     check(config);
     PeerInfo card;
-    card.kernel = mix(contents("/proc/sys/kernel/random/boot_id"));
+    card.kernel = kernel_id();
     struct stat space{};
     if (stat("/proc/self/ns/net", &space) == 0)
         card.network = space.st_ino;

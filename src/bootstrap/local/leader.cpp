@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/interrupted.hpp"
+#include "base/kernel_id.hpp"
 #include "bootstrap/cores.hpp"
 #include "bootstrap/local/callers.hpp"
 #include "bootstrap/local/local_segment.hpp"
@@ -88,6 +89,7 @@ void Leader::note(RankRecord record) {
     if (meeting_.hosts == nullptr)
         return;
     record.cores_here = cores_worth(all_cores_);
+    record.kernel = kernel_id();
     meeting_.hosts->name(record);
 }
 

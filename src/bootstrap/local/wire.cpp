@@ -12,10 +12,10 @@ namespace stretto::bootstrap {
 namespace {
 
 // The kind of a message and the version of all.
-constexpr std::uint32_t kVersion = 5;
+constexpr std::uint32_t kVersion = 6;
 constexpr std::uint32_t kRecordMagic = 0x53545330 + kVersion;
 constexpr std::uint32_t kAnswerMagic = 0x53545230 + kVersion;
-constexpr std::size_t kRecordHeadBytes = 24;
+constexpr std::size_t kRecordHeadBytes = 32;
 
 //     | number 1 | of each: name bytes 1 | why bytes 1 | name | why | ...
 void append_lacks(std::vector<std::byte> &to, const std::vector<Lack> &lacks) {
@@ -65,7 +65,8 @@ std::optional<std::vector<Lack>> lacks_of(std::span<const std::byte> from) {
 
 } // namespace
 
-//     | magic 4 | rank 4 | size 4 | cores here 4 | launch 8 | cores | endpoints | lacks |
+//     | magic 4 | rank 4 | size 4 | cores here 4 | launch 8 | kernel 8 | cores | endpoints | lacks
+//     |
 std::vector<std::byte> write(const RankRecord &record) {
     std::vector<std::byte> bytes(kRecordHeadBytes + sizeof(record.cores));
     const std::span<std::byte> all(bytes);
@@ -74,6 +75,7 @@ std::vector<std::byte> write(const RankRecord &record) {
     net::put(all, 8, static_cast<std::uint32_t>(record.size));
     net::put(all, 12, record.cores_here);
     net::put(all, 16, record.launch);
+    net::put(all, 24, record.kernel);
     std::memcpy(bytes.data() + kRecordHeadBytes, &record.cores, sizeof(record.cores));
     append(bytes, record.endpoints);
     append_lacks(bytes, record.lacks);
@@ -89,6 +91,7 @@ std::optional<RankRecord> parse_rank_record(std::span<const std::byte> bytes) {
     record.size = static_cast<std::int32_t>(net::get<std::uint32_t>(bytes, 8));
     record.cores_here = net::get<std::uint32_t>(bytes, 12);
     record.launch = net::get<std::uint64_t>(bytes, 16);
+    record.kernel = net::get<std::uint64_t>(bytes, 24);
     std::memcpy(&record.cores, bytes.data() + kRecordHeadBytes, sizeof(record.cores));
     std::span<const std::byte> rest = bytes.subspan(kRecordHeadBytes + sizeof(record.cores));
     auto endpoints = transport::take_endpoints(rest);

@@ -35,6 +35,7 @@ struct RankRecord {
 
     // What other hosts need to know; empty in a job on one host.
     std::uint32_t cores_here = 0;   // what the cores of its host's ranks so far are worth, together
+    std::uint64_t kernel = 0;       // kernel_id() of its host
     std::uint64_t launch = 0;       // a hash of Identity's; 0: there is none
     transport::Endpoints endpoints; // where the rank is reached, by each transport that it can use
     std::vector<Lack> lacks;        // of transports that it cannot
@@ -45,7 +46,7 @@ std::vector<std::byte> write(const RankRecord &record);
 std::optional<RankRecord> parse_rank_record(std::span<const std::byte> bytes);
 // Of what write() makes.
 inline constexpr std::size_t kMostRankRecordBytes =
-    32 + sizeof(CoreSet) + transport::kMostEndpointsBytes +
+    40 + sizeof(CoreSet) + transport::kMostEndpointsBytes +
     transport::kMostTransports * (2 + transport::kMostNameBytes + kMostWhyBytes);
 
 // From the leader to a member: ok with kWelcome when it has admitted the member; at the end a

@@ -244,7 +244,10 @@ void Rendezvous::record(BootstrapClient &client, const BootstrapMessage &word) {
     table_.endpoints[rank] = record->endpoints;
     lacks_[rank] = record->lacks;
     client.ranks.push_back(record->rank);
-    client.cores = record->cores_here;
+    client.cores.kernel = record->kernel;
+    client.cores.allowed.add(record->cores);
+    client.cores.worth = record->cores_here;
+    ++client.cores.ranks;
     if (number_ == me_.size)
         send_table();
 }
@@ -252,17 +255,16 @@ void Rendezvous::record(BootstrapClient &client, const BootstrapMessage &word) {
 void Rendezvous::send_table() {
     // Guests without ranks are none: numbers have no gaps.
     std::int32_t next = 0;
-    double crowded = 1e9; // cores for each rank, on the host that has the fewest
+    std::vector<HostCores> cores;
     for (const auto &client : clients_) {
         if (client->ranks.empty())
             continue;
         for (const int rank : client->ranks)
             table_.host_of[static_cast<std::size_t>(rank)] = next;
         ++next;
-        crowded = std::min(crowded, static_cast<double>(client->cores) /
-                                        static_cast<double>(client->ranks.size()));
+        cores.push_back(client->cores);
     }
-    table_.cores = std::max(1u, static_cast<unsigned>(std::min(1.0, crowded) * me_.size));
+    table_.cores = cores_as_one_host(cores);
     if (chooses_rings_)
         table_.ring_bytes = select::ring_bytes(me_.size, next);
     if (next > 1 && agreed_transport(table_.endpoints).empty())

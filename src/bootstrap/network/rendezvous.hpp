@@ -13,6 +13,7 @@
 #include "bootstrap/environment.hpp"
 #include "bootstrap/local/wire.hpp"
 #include "bootstrap/network/bootstrap_channel.hpp"
+#include "bootstrap/network/core_shares.hpp"
 #include "bootstrap/network/table.hpp"
 #include "bootstrap/patience.hpp"
 #include "net/listener.hpp"
@@ -54,7 +55,7 @@ private:
             : channel(std::move(opened), rank, job_size, congestion) {}
         BootstrapChannel channel;
         std::vector<int> ranks;
-        std::uint32_t cores = 0;
+        HostCores cores;
         bool complete = false, gone = false;
         bool refused = false; // it is of another job: what it says is not heard
     };

@@ -108,7 +108,8 @@ struct SegmentConfig {
     std::uint32_t ranks = 0; // of the job
     std::uint32_t here = 0;  // the ranks among them that share this memory
     // Cores for all ranks: on one host those of rank 0, as its affinity and cgroup allow; on
-    // several hosts ranks times the cores for each rank on the most crowded host, at most one.
+    // several hosts ranks times the cores for each rank on the most crowded host or machine, at
+    // most one.
     std::uint32_t cores = 0;
     std::uint64_t ring_bytes = 0;
     std::uint64_t slice_bytes = 0; // 0: by size

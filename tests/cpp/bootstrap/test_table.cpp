@@ -30,6 +30,7 @@ RankRecord a_record() {
     record.size = 7;
     record.cores_here = 12;
     record.launch = 0x0123456789abcdef;
+    record.kernel = 0x1122334455667788;
     record.cores.add(5);
     record.cores.add(8191);
     record.endpoints = {endpoint("ucx", 7, 100, true), endpoint("tcp", 1, 20, false)};
@@ -82,6 +83,7 @@ TEST_CASE("a record is read as it was written, and nothing else is one") {
     CHECK(read->size == 7);
     CHECK(read->cores_here == 12);
     CHECK(read->launch == 0x0123456789abcdef);
+    CHECK(read->kernel == 0x1122334455667788);
     CHECK(read->cores == record.cores);
     CHECK(read->endpoints == record.endpoints);
     CHECK(read->lacks == record.lacks);
