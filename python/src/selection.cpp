@@ -81,7 +81,8 @@ schedule::Topology topology_of(const std::variant<int, schedule::Topology> &plac
 nb::dict explain(const std::string &collective, int ranks, unsigned cores, std::size_t bytes,
                  std::size_t element, bool commutative, const std::string &reproducible, bool exact,
                  const std::variant<int, schedule::Topology> &placed, const Numbers &link,
-                 const std::optional<std::string> &profile, const std::string &forced) {
+                 const std::optional<std::string> &profile, const std::string &forced,
+                 bool one_machine) {
     const auto which = schedule::collective_named(collective);
     if (!which)
         throw Error(Status::argument, "there is no collective '" + collective + "'");
@@ -96,6 +97,7 @@ nb::dict explain(const std::string &collective, int ranks, unsigned cores, std::
     const schedule::Topology where = topology_of(placed, ranks);
     const int hosts = where.hosts();
     situation.hosts = hosts;
+    situation.one_machine = one_machine;
     if (hosts > 1 || profile)
         situation.profile = profile_of(profile, link);
     situation.reproducible = select::reproducible_named(reproducible);
@@ -143,7 +145,7 @@ nb::dict explain(const std::string &collective, int ranks, unsigned cores, std::
 void bind_selection(nb::module_ &module) {
     module.def("explain", &explain, "collective"_a, "ranks"_a, "cores"_a, "bytes"_a, "element"_a,
                "commutative"_a, "reproducible"_a, "exact"_a, "hosts"_a, "link"_a,
-               "profile"_a = nb::none(), "forced"_a = "");
+               "profile"_a = nb::none(), "forced"_a = "", "one_machine"_a = false);
     module.def(
         "checked_profile",
         [](const std::string &text) {

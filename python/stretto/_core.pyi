@@ -336,10 +336,12 @@ def explain(
     link: tuple[float | None, float | None, float | None, float | None, float | None],
     profile: str | None = None,
     forced: str = "",
+    one_machine: bool = False,
 ) -> dict[str, Any]:
     """`link`: latency, overhead, seconds per byte and per reduced byte, and what hosts share; None:
     that of the profile at this path, or an assumed one.  `forced`: rules as STRETTO_ALGORITHM has
-    them, which are about whole calls: root 0."""
+    them, which are about whole calls: root 0.  `one_machine`: all hosts are containers of one, and
+    share `cores`."""
 
 def checked_profile(text: str) -> str:
     """A profile of a network and its calls as JSON, as the library writes it.  Raises

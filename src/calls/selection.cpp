@@ -23,6 +23,7 @@ select::Situation Selection::situation(const Request &request) const {
     here.root = schedule::rooted(request.collective) ? request.root : 0;
     here.cores = segment_.header().cores;
     here.hosts = segment_.placement().hosts();
+    here.one_machine = segment_.header().one_machine != 0;
     here.ring = segment_.ring_bytes();
     here.element = size_of(request.dtype);
     here.bytes = vector_count(request, segment_.ranks()) * here.element;

@@ -15,7 +15,6 @@ std::vector<Elapsed> elapsed(const schedule::Schedule &schedule, std::size_t cou
                              std::span<const Arrivals> cases, const Limits &limits) {
     const Pieces pieces = pieces_of(schedule, count, element, slice, network, limits, true);
     const Streams streams = streams_of(pieces, network.as_given().ring);
-    const double common = network.as_given().common;
     std::vector<Elapsed> found;
     for (const Arrivals &arrivals : cases) {
         if (arrivals.size() != pieces.positions)
@@ -26,9 +25,10 @@ std::vector<Elapsed> elapsed(const schedule::Schedule &schedule, std::size_t cou
         if (!walked.ended && walked.seconds <= limits.seconds)
             throw Error(Status::argument,
                         "elapsed: '" + schedule.name + "' deadlocks; verify() tells where");
-        Elapsed each{0, with_common(walked.seconds, walked, pieces, common)};
+        Elapsed each{0, with_common(walked.seconds, walked, pieces, network.as_given())};
         for (std::size_t p = 0; p < arrivals.size(); ++p)
-            each.mean += with_common(walked.finish[p], walked, pieces, common) - arrivals[p];
+            each.mean +=
+                with_common(walked.finish[p], walked, pieces, network.as_given()) - arrivals[p];
         each.mean /= static_cast<double>(arrivals.size());
         found.push_back(each);
     }

@@ -160,6 +160,8 @@ private:
         const double slice = sends ? link.overhead : 0;
         const bool counts = sends && network_.between(position, op.peer);
         const bool occupies = sends && !network_.read(position, op.peer);
+        if (counts && !cut_.pieces.empty())
+            pieces_.counts.messages_between += classes_.size();
         for (const Piece &piece : cut_.pieces) {
             if (counts)
                 pieces_.counts.pieces += piece.slices * classes_.size();

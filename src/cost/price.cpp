@@ -28,7 +28,7 @@ Price price(const schedule::Schedule &schedule, std::size_t count, std::size_t e
         throw Error(Status::argument,
                     "price: '" + schedule.name + "' deadlocks; verify() tells where");
     Price result = pieces.counts;
-    result.seconds = with_common(walked.seconds, walked, pieces, network.as_given().common);
+    result.seconds = with_common(walked.seconds, walked, pieces, network.as_given());
     result.steps = walked.steps;
     return result;
 }

@@ -72,7 +72,18 @@ struct Network {
     // starts several messages at once, processors do the sender's half of this part first, so half
     // of it is added.
     double common = 0;
+    // Cores that all hosts share, as containers of one machine do, if they are fewer than
+    // positions; 0: each host has its own.  Then `common` is what a message costs these cores;
+    // pieces behind its first one cost them little.  It adds to the time that the positions wait
+    // for one another: c cores take at most a c-th of all work and 1 - 1/c of the longest chain
+    // (Graham, Bounds on multiprocessing timing anomalies, 1969).
+    unsigned cores = 0;
 };
+
+// The part of the longest chain that counts beside the work of so many cores.
+constexpr double waiting_share(unsigned cores) {
+    return 1 - 1.0 / cores;
+}
 
 struct Price {
     double seconds = 0;     // until the last position is done
@@ -82,7 +93,8 @@ struct Price {
     std::size_t bytes_sent = 0;
     std::size_t bytes_received = 0;
     std::size_t bytes_reduced = 0;
-    double pieces = 0;    // between hosts, of all positions together
+    // Between hosts, of all positions together: messages with bytes, and pieces of these.
+    double messages_between = 0, pieces = 0;
     std::size_t work = 0; // that computing this price took
 };
 

@@ -308,10 +308,13 @@ private:
 
 } // namespace
 
-double with_common(double seconds, const Walk &walk, const Pieces &pieces, double common) {
+double with_common(double seconds, const Walk &walk, const Pieces &pieces, const Network &network) {
+    if (network.cores != 0)
+        return std::max(seconds, waiting_share(network.cores) * seconds +
+                                     network.common * pieces.counts.messages_between);
     constexpr double kBeforeShare = 0.5; // the sender's part of `common`
-    return std::max(seconds + kBeforeShare * common * static_cast<double>(walk.behind),
-                    common * pieces.counts.pieces);
+    return std::max(seconds + kBeforeShare * network.common * static_cast<double>(walk.behind),
+                    network.common * pieces.counts.pieces);
 }
 
 Walk walk(const Pieces &pieces, double limit, std::span<const double> arrivals,

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cost/pieces.hpp"
+#include "cost/price.hpp"
 #include "cost/streams.hpp"
 
 namespace stretto::cost {
@@ -29,7 +30,7 @@ Walk walk(const Pieces &pieces, double limit, std::span<const double> arrivals =
           const Streams &streams = {});
 
 // The end of an event that happens after `seconds` by the ports alone, if each piece between hosts
-// also takes `common` seconds of the shared part (price.hpp).
-double with_common(double seconds, const Walk &walk, const Pieces &pieces, double common);
+// also takes `common` seconds of the shared part, or of cores that hosts share (price.hpp).
+double with_common(double seconds, const Walk &walk, const Pieces &pieces, const Network &network);
 
 } // namespace stretto::cost

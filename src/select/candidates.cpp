@@ -97,7 +97,8 @@ cost::IndexedNetwork network_of(const Situation &s) {
              .between_pairs = profile.concurrency.between,
              .eager = std::numeric_limits<std::size_t>::max(),
              .ring = static_cast<double>(s.ring != 0 ? s.ring : ring_bytes(s.ranks, s.hosts)),
-             .common = profile.common},
+             .common = profile.common,
+             .cores = crowds_one_machine(s) ? s.cores : 0},
             s.ranks};
 }
 

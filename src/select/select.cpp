@@ -53,6 +53,10 @@ schedule::Topology topology_of(const Situation &s) {
     return schedule::Topology(host_of);
 }
 
+bool crowds_one_machine(const Situation &s) {
+    return s.hosts > 1 && s.one_machine && s.cores < static_cast<unsigned>(s.ranks);
+}
+
 bool shared_hosts(const Situation &s) {
     return s.hosts > 1 && !s.host_of.empty();
 }
@@ -234,9 +238,12 @@ std::string time_in_words(double seconds) {
 
 // Whether the choice takes at most a tenth longer than the bytes that every candidate has to move.
 // What a message costs beside its bytes is the uncertain part of a price: it is measured between
-// few ranks, while the others sleep.  So bytes must take far longer than that.
-static bool is_of_bytes(const Verdicts &v, const Profile &profile) {
-    constexpr double kLongMessages = 100; // bytes take longer than so many messages without any
+// few ranks, while the others sleep.  So bytes must take far longer than that; the more where all
+// hosts share cores, as prices do not know what bytes cost these.
+static bool is_of_bytes(const Verdicts &v, const Situation &s) {
+    // Bytes take longer than so many messages without any.
+    const double long_messages = crowds_one_machine(s) ? 400 : 100;
+    const Profile &profile = s.profile;
     const cost::Link &link = profile.between;
     double least = v.chosen->price.seconds;
     for (const Priced &each : v.all)
@@ -245,7 +252,14 @@ static bool is_of_bytes(const Verdicts &v, const Profile &profile) {
                 std::min(least, link.byte * static_cast<double>(std::max(
                                                 each.price.bytes_sent, each.price.bytes_received)));
     return v.chosen->price.seconds < 1.1 * least &&
-           least > kLongMessages * (link.latency + link.overhead + profile.common);
+           least > long_messages * (link.latency + link.overhead + profile.common);
+}
+
+// Whether what a trial would show of one is true of the other, as far as prices know: they send as
+// many messages and bytes, and as many after one another.
+static bool are_alike(const cost::Price &a, const cost::Price &b) {
+    return a.steps == b.steps && a.messages == b.messages && a.bytes_sent == b.bytes_sent &&
+           a.bytes_received == b.bytes_received && a.messages_between == b.messages_between;
 }
 
 static std::vector<std::string> close_candidates(const Verdicts &v, const Situation &s) {
@@ -265,11 +279,16 @@ static std::vector<std::string> close_candidates(const Verdicts &v, const Situat
         return first != second ? first : a->price.seconds < b->price.seconds;
     });
     std::vector<std::string> names = {v.chosen->name};
-    if (is_of_bytes(v, s.profile))
+    if (is_of_bytes(v, s))
         return names; // no candidate could be faster by so much that a trial would show it
+    std::vector<const Priced *> taken = {v.chosen};
     for (const Priced *each : close)
-        if (names.size() < kMostCandidates)
+        if (taken.size() < kMostCandidates && std::ranges::none_of(taken, [&](const Priced *other) {
+                return are_alike(each->price, other->price);
+            })) {
+            taken.push_back(each);
             names.push_back(each->name);
+        }
     return names;
 }
 

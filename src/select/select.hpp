@@ -33,15 +33,16 @@ Reproducible reproducible_named(std::string_view name);
 struct Situation {
     schedule::Collective collective = schedule::Collective::allreduce;
     int ranks = 1;
-    unsigned cores = 1;       // of the host, for all ranks together
+    unsigned cores = 1;       // for all ranks together, of their host or machine
     std::size_t bytes = 0;    // of the whole vector
     std::size_t element = 4;  // bytes of one element
     bool commutative = true;  // the operation
     bool equal_shares = true; // the parts of all ranks have the same size, or there are no parts
     bool consistent = false;  // all ranks must get the same bits
     Reproducible reproducible = Reproducible::off;
-    int root = 0;  // of a collective that has one
-    int hosts = 1; // of all ranks
+    int root = 0;             // of a collective that has one
+    int hosts = 1;            // of all ranks
+    bool one_machine = false; // the hosts are containers of one, and share `cores`
     // The host of each rank; empty if each rank has a host of its own, or all are on one host.
     std::vector<int> host_of;
     std::size_t ring = 0; // bytes of each rank's ring; 0: as long as ring_bytes() says
@@ -50,6 +51,8 @@ struct Situation {
     Profile profile; // of the network between hosts
 };
 
+// Whether all hosts share cores, of which there are fewer than ranks.
+bool crowds_one_machine(const Situation &situation);
 // Whether ranks are on several hosts, of which some have several ranks.
 bool shared_hosts(const Situation &situation);
 // Which ranks share a host.

@@ -257,9 +257,13 @@ private:
     double common(const select::Profile &profile, double together) const {
         constexpr double kClearlyFactor = 1.5;
         const cost::Price alone = price(profile);
-        return together > alone.seconds * kClearlyFactor && alone.pieces > 0
-                   ? std::min(together / alone.pieces, select::kOverheads.most)
-                   : 0;
+        if (together <= alone.seconds * kClearlyFactor || alone.pieces == 0)
+            return 0;
+        const transport::SegmentHeader &job = segment_.header();
+        const double waiting = job.one_machine != 0 && job.cores < job.ranks
+                                   ? cost::waiting_share(job.cores) * alone.seconds
+                                   : 0;
+        return std::min((together - waiting) / alone.pieces, select::kOverheads.most);
     }
 
     select::Profile found(double reduction) const {

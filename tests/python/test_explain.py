@@ -102,6 +102,16 @@ def test_more_hosts_than_ranks_make_no_sense():
     assert "cannot be on" in run("--ranks", 2, "--hosts", 3).output
 
 
+def test_hosts_that_share_cores_pay_for_each_message():
+    network = ("--latency", "50us", "--overhead", "9us", "--per-byte", "8.2ns", "--common", "30us")
+    containers = ("--hosts", "8x2", "--bytes", "8K", "--cores", 2, *network)
+    composed = "hierarchical(inter=recursive_doubling, leaders=1)"
+    assert explained(*containers)["chosen"] == composed
+    assert explained(*containers, "--one-machine")["chosen"] == "binomial"
+    enough = ("--hosts", "8x2", "--bytes", "8K", "--cores", 16, *network)
+    assert explained(*enough, "--one-machine")["chosen"] == composed
+
+
 def test_what_excludes():
     full = explained("--ranks", 7, "--reproducible", "full")
     reasons = {each["algorithm"]: each["excluded"] for each in full["candidates"]}

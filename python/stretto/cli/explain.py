@@ -45,6 +45,11 @@ MOST_RANKS = 1024
     "--collective", type=click.Choice(COLLECTIVES), default="allreduce", show_default=True
 )
 @click.option("--cores", type=click.IntRange(1), help="For all ranks.  [default: the present ones]")
+@click.option(
+    "--one-machine",
+    is_flag=True,
+    help="The hosts are containers of one machine with so many cores.",
+)
 @click.option("--dtype", type=click.Choice(list(DTYPES)), default="float32", show_default=True)
 @click.option(
     "--in-order", is_flag=True, help="The operation does not commute: operands stay in order."
@@ -69,6 +74,7 @@ def explain(
     common: float | None,
     collective: str,
     cores: int | None,
+    one_machine: bool,
     dtype: str,
     in_order: bool,
     reproducible: str,
@@ -112,12 +118,13 @@ def explain(
     result = _core.explain(
         collective, ranks, cores, size, element, commutes, reproducible, dtype in EXACT, where,
         link, profile or profile_of_environment(), os.environ.get("STRETTO_ALGORITHM", ""),
+        one_machine,
     )  # fmt: skip
     if as_json:
         write_json("-", {
             "collective": collective, "ranks": ranks, "cores": cores, "bytes": size,
             "dtype": dtype, "in_order": in_order, "reproducible": reproducible, "hosts": number,
-            "placement": str(where), **result,
+            "placement": str(where), "one_machine": one_machine, **result,
         })  # fmt: skip
         return
     out = console()

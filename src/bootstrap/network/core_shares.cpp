@@ -32,6 +32,12 @@ double on_its_machine(const HostCores &host, std::span<const HostCores> hosts) {
 
 } // namespace
 
+bool on_one_machine(std::span<const HostCores> hosts) {
+    return std::ranges::all_of(hosts, [&](const HostCores &each) {
+        return each.kernel != 0 && each.kernel == hosts.front().kernel;
+    });
+}
+
 std::uint32_t cores_as_one_host(std::span<const HostCores> hosts) {
     double fewest = 1; // for each rank
     int ranks = 0;

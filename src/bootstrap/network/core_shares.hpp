@@ -18,6 +18,9 @@ struct HostCores {
     int ranks = 0;
 };
 
+// Whether all are containers of one machine.
+bool on_one_machine(std::span<const HostCores> hosts);
+
 // As many as a single host of all these ranks would need to be as crowded as the most crowded host
 // or machine is; at least one, and at most one for each rank.
 std::uint32_t cores_as_one_host(std::span<const HostCores> hosts);

@@ -112,6 +112,7 @@ transport::SegmentShape HostMeeting::shape() {
     transport::SegmentShape shape;
     shape.ranks = static_cast<int>(table_.host_of.size());
     shape.cores = table_.cores;
+    shape.one_machine = table_.one_machine;
     shape.ring_bytes = static_cast<std::size_t>(table_.ring_bytes);
     shape.slice_bytes = static_cast<std::size_t>(table_.slice_bytes);
     shape.heap_bytes = static_cast<std::size_t>(table_.heap_bytes);

@@ -265,6 +265,7 @@ void Rendezvous::send_table() {
         cores.push_back(client->cores);
     }
     table_.cores = cores_as_one_host(cores);
+    table_.one_machine = on_one_machine(cores);
     if (chooses_rings_)
         table_.ring_bytes = select::ring_bytes(me_.size, next);
     if (next > 1 && agreed_transport(table_.endpoints).empty())

@@ -37,7 +37,7 @@ std::vector<std::byte> write(const AddressTable &table) {
     net::put(all, 32, table.key);
     net::put(all, 40, table.cores);
     net::put(all, 44, table.sockets);
-    net::put(all, 48, std::uint64_t{table.profile});
+    net::put(all, 48, std::uint64_t{table.profile} | std::uint64_t{table.one_machine} << 1);
     for (std::size_t rank = 0; rank < table.host_of.size(); ++rank) {
         bytes.resize(bytes.size() + 4);
         net::put(std::span(bytes).last(4), 0, static_cast<std::uint32_t>(table.host_of[rank]));
@@ -57,9 +57,10 @@ std::optional<AddressTable> parse_table(std::span<const std::byte> bytes) {
     table.key = net::get<std::uint64_t>(bytes, 32);
     table.cores = net::get<std::uint32_t>(bytes, 40);
     table.sockets = net::get<std::uint32_t>(bytes, 44);
-    const auto profile = net::get<std::uint64_t>(bytes, 48);
-    table.profile = profile == 1;
-    if (profile > 1 || ranks == 0 || table.key == 0 || table.cores == 0 || table.sockets == 0 ||
+    const auto flags = net::get<std::uint64_t>(bytes, 48);
+    table.profile = (flags & 1) != 0;
+    table.one_machine = (flags & 2) != 0;
+    if (flags > 3 || ranks == 0 || table.key == 0 || table.cores == 0 || table.sockets == 0 ||
         table.sockets > kMostSockets || !is_shape(table))
         return std::nullopt;
     std::span<const std::byte> rest = bytes.subspan(kTableHeadBytes);

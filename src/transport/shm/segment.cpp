@@ -36,6 +36,7 @@ static SegmentConfig config_of(const SegmentShape &shape) {
     config.ranks = static_cast<std::uint32_t>(shape.ranks);
     config.here = static_cast<std::uint32_t>(shape.placement.ranks_here(shape.ranks));
     config.cores = shape.cores;
+    config.one_machine = shape.one_machine ? 1 : 0;
     config.ring_bytes = shape.ring_bytes;
     config.slice_bytes = shape.slice_bytes;
     config.heap_bytes = shape.heap_bytes;

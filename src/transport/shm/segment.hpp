@@ -34,6 +34,7 @@ const char *words(Presence presence); // "has died"
 struct SegmentShape {
     int ranks = 1;
     unsigned cores = 1;         // SegmentHeader::cores
+    bool one_machine = false;   // SegmentHeader::one_machine
     std::size_t ring_bytes = 0; // a power of two, a multiple of the page size
     std::size_t slice_bytes = 0;
     std::size_t heap_bytes = 0;

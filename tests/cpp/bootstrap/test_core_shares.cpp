@@ -68,6 +68,14 @@ TEST_CASE("hosts of which it is not known what they share are machines of their 
     CHECK(shared({host(0, 0, 2, 2), host(0, 0, 2, 2)}) == 4);
 }
 
+TEST_CASE("all hosts are on one machine only if that is known of each") {
+    CHECK(on_one_machine(std::vector{host(7, 0, 2, 1)}));
+    CHECK(on_one_machine(std::vector{host(7, 0, 2, 1), host(7, 0, 4, 2), host(7, 2, 2, 1)}));
+    CHECK_FALSE(on_one_machine(std::vector{host(7, 0, 2, 1), host(7, 0, 2, 1), host(8, 0, 2, 1)}));
+    CHECK_FALSE(on_one_machine(std::vector{host(0, 0, 2, 1), host(0, 0, 2, 1)}));
+    CHECK_FALSE(on_one_machine(std::vector{host(7, 0, 2, 1), host(0, 0, 2, 1)}));
+}
+
 TEST_CASE("where processors are not known, containers share those that are online") {
     CHECK(shared({of_unknown_cores(7, 2, 2), of_unknown_cores(7, 2, 2)}) == 2);
     CHECK(shared({of_unknown_cores(7, 2, 2), of_unknown_cores(8, 2, 2)}) == 4);

@@ -47,6 +47,7 @@ AddressTable a_table() {
     table.cores = 3;
     table.sockets = 4;
     table.profile = true;
+    table.one_machine = true;
     table.host_of = {0, 1, 0};
     table.endpoints = {{endpoint("ucx", 1, 300, true), endpoint("tcp", 1, 20, true)},
                        {endpoint("tcp", 2, 0, true)},
@@ -138,6 +139,7 @@ TEST_CASE("a table is read as it was written, and nothing else is one") {
     CHECK(read->cores == table.cores);
     CHECK(read->sockets == table.sockets);
     CHECK(read->profile);
+    CHECK(read->one_machine);
     CHECK(read->host_of == table.host_of);
     CHECK(read->endpoints == table.endpoints);
     CHECK(write(table).size() <= most_table_bytes(3));

@@ -220,6 +220,30 @@ TEST_CASE("what all share is waited for, and of messages that start at once by h
     }
 }
 
+TEST_CASE("work of cores that all hosts share adds to what positions wait for") {
+    Network network = alone(kLink);
+    const double messages = 2.0 * 8 * 7;
+    const Schedule ring = allreduce("ring", 8);
+    const std::vector<cost::Arrivals> at_once{cost::Arrivals(8, 0)};
+    for (const std::size_t slice : {kUncut, std::size_t{16}}) { // a message may be one piece or 4
+        network.common = network.cores = 0;
+        const auto price = [&] { return cost::price(ring, 8 * 64, 1, slice, network).seconds; };
+        const double waiting = price();
+        for (const double common : {0.0, 1e-9, 1e-4}) {
+            network.common = common;
+            for (const unsigned cores : {1u, 2u, 7u}) {
+                CAPTURE(cores);
+                network.cores = cores;
+                const double work = common * messages;
+                CHECK(price() == near(std::max(waiting, (1 - 1.0 / cores) * waiting + work)));
+                const cost::IndexedNetwork placement(network, 8);
+                const auto all = cost::elapsed(ring, 8 * 64, 1, slice, placement, at_once);
+                CHECK(all.front().last == near(price()));
+            }
+        }
+    }
+}
+
 TEST_CASE("what was found for one schedule serves others over the same network") {
     const Link inside = {2e-6, 1e-6, 1e-9, 2e-10};
     Network network{.host_of = {}, .inside = inside, .between = kLink};

@@ -3,7 +3,11 @@
 #include "doctest.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/status.hpp"
 #include "schedule/accounting.hpp"
@@ -31,6 +35,20 @@ const Algorithm &named(const char *name) {
 
 algorithms::Choice choice_of(const char *name) {
     return {&named(name), {}};
+}
+
+// As measured: 2 ranks in each of 8 containers of a machine with two cores.
+Situation in_containers(std::size_t bytes) {
+    Situation s = allreduce(16, 2, bytes);
+    s.hosts = 8;
+    for (int rank = 0; rank < 16; ++rank)
+        s.host_of.push_back(rank / 2);
+    s.one_machine = true;
+    s.profile.date = "today";
+    s.profile.inside = {.latency = 9e-7, .overhead = 4e-7, .byte = 6.9e-10, .reduce = 3.6e-11};
+    s.profile.between = {.latency = 5e-5, .overhead = 9e-6, .byte = 8.2e-9, .reduce = 3.6e-11};
+    s.profile.common = 3e-5;
+    return s;
 }
 
 } // namespace
@@ -121,6 +139,36 @@ TEST_CASE("between hosts the cheapest is chosen, and of equals the one that was 
     s.bytes = 1 << 20;
     const auto choice = algorithms::parse(s.collective, select::choose(s).algorithm);
     CHECK(schedule::account(make(choice, 6)).steps == 1);
+}
+
+// 14 messages between hosts in a tree, 24 in recursive doubling: 1.0 and 1.3 ms.
+TEST_CASE("where hosts share cores, an algorithm of few messages is chosen") {
+    Situation s = in_containers(8 << 10);
+    CHECK(select::choose(s).algorithm == "binomial");
+    s.cores = 16; // one for each rank
+    CHECK(select::choose(s).algorithm == "hierarchical(inter=recursive_doubling, leaders=1)");
+    s.cores = 2;
+    s.one_machine = false;
+    CHECK(select::choose(s).algorithm == "hierarchical(inter=recursive_doubling, leaders=1)");
+}
+
+// For 512 KiB rabenseifner, hybrid and six more have one price, and a composition over a ring,
+// which sends more messages, takes a fifth less.
+TEST_CASE("trials take algorithms that differ in more than their names") {
+    Situation s = in_containers(8 << 20);
+    CHECK(select::tuning_candidates(s).size() == 1);
+    s = in_containers(512 << 10);
+    const std::vector<std::string> names = select::tuning_candidates(s);
+    CHECK(names.size() == 4); // bytes are not all that counts
+    std::set<std::pair<std::int64_t, std::int64_t>> counts;
+    bool composed = false;
+    for (const select::Priced &each : select::priced(s))
+        if (std::ranges::find(names, each.name) != names.end()) {
+            counts.emplace(each.price.steps, each.price.messages);
+            composed = composed || contains(each.name, "hierarchical(inter=ring");
+        }
+    CHECK(counts.size() == names.size());
+    CHECK(composed);
 }
 
 TEST_CASE("what the rule names first is chosen if no price is better, its own the best or not") {
