@@ -1,6 +1,6 @@
 #!/bin/busybox sh
 # SPDX-License-Identifier: BSD-3-Clause
-# The first process of the virtual machine of run.py: makes a soft RoCE device, and runs /tests.
+# The first process of the virtual machine of machine.py: makes a soft RoCE device, and runs /runs.
 /bin/busybox --install -s /bin
 export PATH=/bin
 mount -t proc none /proc
@@ -50,5 +50,5 @@ run() {
     echo "# end $code $(($(sent) - before)) $(($(seconds) - began))"
 }
 
-. /tests
+. /runs
 poweroff -f
