@@ -133,8 +133,8 @@ COUNTS = """Allocations Blocks Caches Calls Candidates Cells Chunks Communicator
     Copies Costs Descriptors Devices Doublings Dtypes Entries Failures Folds Frames Generations
     Groups Hosts Inputs Invitations Kinds Lanes Layers Levels Links Locks Looks Mappings Marks
     Messages Operands Ops Pairs Parts Passes Pieces Pointers Positions Processors Ranks Refusals
-    Reviews Rounds Samples Slices Sockets Steps Surveys Syscalls Threads Timings Transports
-    Trials Values Vectors Views Waits Yields"""
+    Reviews Rings Rounds Samples Slices Slots Sockets Steps Surveys Syscalls Threads Timings
+    Transports Trials Values Vectors Views Waits Yields"""
 NOT_QUANTITIES = {
     "Base": "the first of a range of numbers",
     "Bias": "what an exponent is stored with",

@@ -17,12 +17,12 @@
  * communicator in the same order with the same count or counts, dtype, op and root (threads of a
  * rank that begin calls at the same time make the same call); if calls differ, ranks get an error
  * that names the rank and the difference, at the latest in the next call in which ranks wait for
- * one another.  If only one rank's arguments are wrong,
- * that rank gets the error, and the others wait for it.  Buffers of collectives may be in the
- * memory of a CUDA device, on any ranks (docs/gpu.md).  Any other failure, also of a message, ends
- * the calls of all ranks and fails the communicator.  The remaining ranks can continue after
- * stretto_comm_shrink, and the failed communicator can be finalized.  In a forked child of a rank,
- * calls other than stretto_finalize return STRETTO_ERR_UNSUPPORTED (docs/fork.md). */
+ * one another.  If only one rank's arguments are wrong, that rank gets the error, and the others
+ * wait for it.  Buffers of collectives and messages may be in the memory of a CUDA device, on any
+ * ranks (docs/gpu.md).  Any other failure, also of a message, ends the calls of all ranks and fails
+ * the communicator.  The remaining ranks can continue after stretto_comm_shrink, and the failed
+ * communicator can be finalized.  In a forked child of a rank, calls other than stretto_finalize
+ * return STRETTO_ERR_UNSUPPORTED (docs/fork.md). */
 #ifndef STRETTO_H
 #define STRETTO_H
 

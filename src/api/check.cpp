@@ -114,14 +114,6 @@ void find_memory(Request &request) {
 
 } // namespace
 
-void require_host_memory(const void *buffer, const char *what) {
-    if (const MemoryKind memory = device::memory_kind_of(buffer); memory != MemoryKind::host)
-        throw Error(Status::unsupported, std::string(what) +
-                                             " moves host memory only, and this buffer is in " +
-                                             std::string(stretto::words(memory)) +
-                                             "; copy the data to host memory first");
-}
-
 Request checked(stretto_comm comm, Collective collective, const void *send, void *recv,
                 std::size_t count, int dtype, int op, int root, const Operation *made) {
     Request request = without_buffers(comm, collective, dtype, op, root, made);

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The C API: gatherv, scatterv and alltoallv, whose counts only the two ranks of each pair know.
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "base/clock.hpp"
 #include "base/types.hpp"
+#include "engine/executor.hpp"
 #include "handles.hpp"
 #include "overlap.hpp"
 
@@ -17,8 +20,6 @@ using namespace stretto::api;
 namespace {
 
 using Parts = std::vector<Exchange::Part>; // by rank
-
-constexpr const char *kWhat = "a collective with counts for each pair of ranks";
 
 // A buffer with a part for each rank.
 Parts parts(stretto_comm comm, const void *buffer, const std::size_t *counts,
@@ -33,12 +34,11 @@ Parts parts(stretto_comm comm, const void *buffer, const std::size_t *counts,
         require(first <= kMostElements && count <= kMostElements - first,
                 "counts or displacements are too large for the address space");
         require(count == 0 || buffer != nullptr, "a buffer is NULL");
-        if (count != 0)
-            require_host_memory(buffer, kWhat);
         next = first + count;
         // Only received parts are written.
         auto *const data = static_cast<std::byte *>(const_cast<void *>(buffer));
-        result.push_back({rank, count == 0 ? nullptr : data + first * element, count * element});
+        std::byte *const part = count == 0 ? nullptr : data + first * element;
+        result.push_back({rank, part, count * element, memory_of(part, count)});
     }
     return result;
 }
@@ -46,9 +46,7 @@ Parts parts(stretto_comm comm, const void *buffer, const std::size_t *counts,
 Exchange::Part whole(int peer, const void *buffer, std::size_t count, stretto::Dtype dtype) {
     require(count <= kMostElements, "count is too large for the address space");
     require(count == 0 || buffer != nullptr, "a buffer is NULL");
-    if (count != 0)
-        require_host_memory(buffer, kWhat);
-    return {peer, const_cast<void *>(buffer), count * size_of(dtype)};
+    return {peer, const_cast<void *>(buffer), count * size_of(dtype), memory_of(buffer, count)};
 }
 
 Exchange exchange(stretto_comm comm, Collective collective, const char *name, int dtype,
@@ -74,12 +72,29 @@ std::vector<Range> ranges(const Parts &parts) {
     return result;
 }
 
+// Copies a part of this rank.
+void copy(const char *name, const Exchange::Part &from, const Exchange::Part &to) {
+    if (from.bytes == 0)
+        return;
+    const stretto::MemoryKind memory = std::max(from.memory, to.memory);
+    if (memory == stretto::MemoryKind::host) {
+        std::memmove(to.data, from.data, from.bytes);
+        return;
+    }
+    try {
+        stretto::engine::executor_of(memory)->copy(to.data, from.data, from.bytes);
+    } catch (const stretto::Error &why) {
+        throw stretto::Error(
+            why.status(), "in " + std::string(name) + " a copy of " + std::to_string(from.bytes) +
+                              " bytes from or to the device failed: " + why.what());
+    }
+}
+
 // Copies the part that this rank sends to itself.
-void keep_own(const Exchange::Part &from, const Exchange::Part &to) {
+void keep_own(const Exchange &what, const Exchange::Part &from, const Exchange::Part &to) {
     require(from.bytes == to.bytes,
             "the parts that this rank sends to itself and receives from itself differ in count");
-    if (from.bytes != 0)
-        std::memmove(to.data, from.data, from.bytes);
+    copy(what.name, from, to);
 }
 
 // Messages to all others, beginning with the next rank, so that ranks do not all begin with the
@@ -106,7 +121,7 @@ Exchange gather(stretto_comm comm, const void *send, std::size_t count, void *re
     if (send != STRETTO_IN_PLACE) {
         const Exchange::Part own = whole(root, send, count, what.dtype);
         keep_apart({range(own)}, ranges(all));
-        keep_own(own, all[static_cast<std::size_t>(rank)]);
+        keep_own(what, own, all[static_cast<std::size_t>(rank)]);
     } else
         keep_apart({}, ranges(all));
     what.receives = to_others(all, rank);
@@ -129,7 +144,7 @@ Exchange scatter(stretto_comm comm, const void *send, const std::size_t *counts,
     if (recv != STRETTO_IN_PLACE) {
         const Exchange::Part own = whole(root, recv, count, what.dtype);
         keep_apart(ranges(all), {range(own)});
-        keep_own(all[static_cast<std::size_t>(rank)], own);
+        keep_own(what, all[static_cast<std::size_t>(rank)], own);
     }
     what.sends = to_others(all, rank);
     return what;
@@ -151,16 +166,16 @@ Exchange alltoall(stretto_comm comm, std::vector<std::byte> &aside, const void *
         aside.resize(bytes);
         what.sends = what.receives;
         for (Exchange::Part &part : what.sends) {
-            std::byte *const copy = aside.data() + next;
-            if (part.bytes != 0)
-                std::memcpy(copy, part.data, part.bytes);
-            part.data = copy;
+            const Exchange::Part kept{part.peer, aside.data() + next, part.bytes};
+            copy(what.name, part, kept);
+            part = kept;
             next += part.bytes;
         }
     } else {
         const Parts sent = parts(comm, send, send_counts, send_displacements, what.dtype);
         keep_apart(ranges(sent), ranges(received));
-        keep_own(sent[static_cast<std::size_t>(rank)], received[static_cast<std::size_t>(rank)]);
+        keep_own(what, sent[static_cast<std::size_t>(rank)],
+                 received[static_cast<std::size_t>(rank)]);
         what.sends = to_others(sent, rank);
     }
     return what;

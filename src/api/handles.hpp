@@ -24,6 +24,7 @@
 #include "base/status.hpp"
 #include "base/thread_end.hpp"
 #include "comm/communicator.hpp"
+#include "device/devices.hpp"
 #include "engine/failure.hpp"
 #include "stretto/stretto.h"
 
@@ -156,8 +157,10 @@ inline void require(bool condition, const char *message) {
 
 inline constexpr std::size_t kMostElements = SIZE_MAX / kLargestRecordBytes; // in the address space
 
-// Throws Error(unsupported) if the CPU does not read and write a buffer.  `what`: the call.
-void require_host_memory(const void *buffer, const char *what);
+// The kind of memory of a buffer that no other rank need have; without elements none is asked for.
+inline MemoryKind memory_of(const void *buffer, std::size_t count) {
+    return count == 0 ? MemoryKind::host : device::memory_kind_of(buffer);
+}
 
 // A request, checked as far as one rank can check it alone.  `made`: the created operation with the
 // number `op`, if there is one; the caller keeps it as long as the request.

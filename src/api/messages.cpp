@@ -20,15 +20,18 @@ namespace {
 static_assert(STRETTO_ANY_SOURCE == stretto::p2p::kAny);
 static_assert(STRETTO_ANY_TAG == stretto::p2p::kAny);
 
-// The size in bytes of a message or of its buffer.
-std::size_t checked_bytes(stretto_comm comm, const void *buffer, std::size_t count, int dtype) {
+// A message or its buffer.
+struct Buffer {
+    std::size_t bytes;
+    stretto::MemoryKind memory;
+};
+
+Buffer checked_buffer(stretto_comm comm, const void *buffer, std::size_t count, int dtype) {
     require(comm != nullptr, "the communicator is NULL; call stretto_init first");
     const Dtype type = dtype_of(dtype);
     require(count <= kMostElements, "count is too large for the address space");
     require(count == 0 || buffer != nullptr, "the buffer is NULL");
-    if (count != 0)
-        require_host_memory(buffer, "a message");
-    return count * size_of(type);
+    return {count * size_of(type), memory_of(buffer, count)};
 }
 
 void check_dest(stretto_comm comm, int dest, int tag) {
@@ -101,20 +104,22 @@ extern "C" {
 stretto_status stretto_send(stretto_comm comm, const void *buffer, size_t count,
                             stretto_dtype dtype, int dest, int tag) {
     return guarded_in(comm, [&] {
-        const std::size_t bytes = checked_bytes(comm, buffer, count, dtype);
+        const auto [bytes, memory] = checked_buffer(comm, buffer, count, dtype);
         check_dest(comm, dest, tag);
-        call(comm, [&](Messenger &messenger) { messenger.send(buffer, bytes, dest, tag); });
+        call(comm, [&, bytes = bytes, memory = memory](Messenger &messenger) {
+            messenger.send(buffer, bytes, memory, dest, tag);
+        });
     });
 }
 
 stretto_status stretto_recv(stretto_comm comm, void *buffer, size_t count, stretto_dtype dtype,
                             int source, int tag, stretto_message *message) {
     return guarded_in(comm, [&] {
-        const std::size_t bytes = checked_bytes(comm, buffer, count, dtype);
+        const auto [bytes, memory] = checked_buffer(comm, buffer, count, dtype);
         check_source(comm, source, tag);
-        call(comm, [&](Messenger &messenger) {
+        call(comm, [&, bytes = bytes, memory = memory](Messenger &messenger) {
             Taken taken;
-            const auto error = messenger.receive(buffer, bytes, source, tag, taken);
+            const auto error = messenger.receive(buffer, bytes, memory, source, tag, taken);
             fill_message(message, taken);
             if (error)
                 throw *error;
@@ -127,10 +132,11 @@ stretto_status stretto_isend(stretto_comm comm, const void *buffer, size_t count
     return guarded_in(comm, [&] {
         require(request != nullptr, "the place for the request is NULL");
         *request = nullptr;
-        const std::size_t bytes = checked_bytes(comm, buffer, count, dtype);
+        const auto [bytes, memory] = checked_buffer(comm, buffer, count, dtype);
         check_dest(comm, dest, tag);
-        start(comm, request, nullptr,
-              [&](Messenger &messenger) { return messenger.start_send(buffer, bytes, dest, tag); });
+        start(comm, request, nullptr, [&, bytes = bytes, memory = memory](Messenger &messenger) {
+            return messenger.start_send(buffer, bytes, memory, dest, tag);
+        });
     });
 }
 
@@ -140,10 +146,10 @@ stretto_status stretto_irecv(stretto_comm comm, void *buffer, size_t count, stre
     return guarded_in(comm, [&] {
         require(request != nullptr, "the place for the request is NULL");
         *request = nullptr;
-        const std::size_t bytes = checked_bytes(comm, buffer, count, dtype);
+        const auto [bytes, memory] = checked_buffer(comm, buffer, count, dtype);
         check_source(comm, source, tag);
-        start(comm, request, message, [&](Messenger &messenger) {
-            return messenger.start_receive(buffer, bytes, source, tag);
+        start(comm, request, message, [&, bytes = bytes, memory = memory](Messenger &messenger) {
+            return messenger.start_receive(buffer, bytes, memory, source, tag);
         });
     });
 }

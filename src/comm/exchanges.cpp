@@ -45,11 +45,11 @@ Exchanges::Begun Exchanges::start(const Exchange &exchange, engine::CallOrder::H
     transfers.reserve(exchange.receives.size() + exchange.sends.size());
     try {
         for (const Exchange::Part &part : exchange.receives)
-            transfers.push_back(messenger_.start_receive(part.data, part.bytes, part.peer, tag,
-                                                         p2p::kCollective, purpose));
+            transfers.push_back(messenger_.start_receive(
+                part.data, part.bytes, part.memory, part.peer, tag, p2p::kCollective, purpose));
         for (const Exchange::Part &part : exchange.sends)
-            transfers.push_back(messenger_.start_send(part.data, part.bytes, part.peer, tag,
-                                                      p2p::kCollective, purpose));
+            transfers.push_back(messenger_.start_send(part.data, part.bytes, part.memory, part.peer,
+                                                      tag, p2p::kCollective, purpose));
     } catch (...) {
         // The other ranks would wait for this one, so the failure is posted.  The caller may reuse
         // its buffers once the messages that were started have ended.

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/inline_vector.hpp"
+#include "base/memory_kind.hpp"
 #include "base/status.hpp"
 #include "base/types.hpp"
 #include "calls/plan_cache.hpp"
@@ -27,6 +28,7 @@ struct Exchange {
         int peer = 0;
         void *data = nullptr;
         std::size_t bytes = 0;
+        MemoryKind memory = MemoryKind::host;
     };
     schedule::Collective collective = schedule::Collective::alltoall; // or gather, scatter
     const char *name = "";                                            // "alltoallv", for errors

@@ -46,6 +46,8 @@ public:
     virtual ~Companion() = default;
     // True if there was work.  May be called whenever its owner waits, by any of its threads.
     virtual bool progress() = 0;
+    // The longest sleep in nanoseconds between two such calls, if no doorbell rings for the work.
+    virtual std::uint64_t longest_nap() const { return ~std::uint64_t{0}; }
 };
 
 class Engine {

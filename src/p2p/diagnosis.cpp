@@ -15,10 +15,14 @@ void Messenger::publish_wait_state(WaitState::Kind kind, int awaited) {
     segment_->lines(rank_).wait_state.store(wait_state.packed(), std::memory_order_relaxed);
 }
 
-int Messenger::awaited_by(const Transfer &transfer) {
+// A rank whose own device has not copied what has come waits for itself: its peer may have left.
+int Messenger::awaited_by(const Transfer &transfer) const {
     if (!transfer.is_receive)
         return static_cast<const Send &>(transfer).dest;
     const auto &receive = static_cast<const Receive &>(transfer);
+    if (receive.copied && (receive.device == nullptr || receive.device->whole ||
+                           receive.moved == receive.device->wanted))
+        return rank_;
     return receive.matched ? receive.taken.source : receive.envelope.source;
 }
 

@@ -88,11 +88,20 @@ void Messenger::arrive(int source, const Frame &frame, const Payload &payload) {
     case Frame::grant:
         if (const auto found = unanswered_.find(frame.id); found != unanswered_.end()) {
             Send &send = *found->second;
-            send.granted = frame.bytes;
+            send.granted += frame.bytes;
             send.where = frame.where;
-            peer(source).granted.push_back(&send);
-            unanswered_.erase(found);
-            list(source);
+            send.partly = frame.context != 0;
+            if (send.device != nullptr) {
+                if (!send.copied) {
+                    make_room_for_copied();
+                    list_copied(&send, nullptr, *send.device);
+                }
+            } else {
+                send.ready = send.granted;
+                queue(send);
+            }
+            if (!send.partly)
+                unanswered_.erase(found);
         }
         return;
     case Frame::taken:
@@ -105,6 +114,8 @@ void Messenger::arrive(int source, const Frame &frame, const Payload &payload) {
     case Frame::data:
         if (const auto found = coming_.find(frame.id); found != coming_.end()) {
             Receive &receive = *found->second;
+            if (receive.device != nullptr)
+                return take_piece(receive, payload, frame.payload);
             payload.copy(receive.data + receive.moved, frame.payload);
             receive.moved += frame.payload;
             if (receive.moved == receive.granted) {
@@ -146,9 +157,13 @@ void Messenger::deliver(Receive &receive, int source, const Frame &frame,
     if (!accept(receive, source, {frame.context, source, frame.tag}, frame.bytes))
         return;
     const std::size_t wanted = std::min<std::size_t>(frame.bytes, receive.capacity);
-    if (frame.kind == Frame::message)
+    if (receive.device != nullptr && wanted != 0)
+        return deliver_to_device(receive, source, frame, payload, wanted);
+    if (frame.kind == Frame::message) {
         payload.copy(receive.data, wanted);
-    else if (wanted != 0 && !fetch(receive, source, frame, wanted)) {
+    } else if (const std::byte *const data = in_heap(source, frame, wanted); data != nullptr) {
+        std::memcpy(receive.data, data, wanted);
+    } else if (wanted != 0) {
         receive.granted = wanted;
         answer(source, Frame::grant, frame.id, wanted, next_id_);
         coming_.emplace(next_id_++, &receive); // last, so that it is not there if answer() throws
@@ -164,7 +179,11 @@ void Messenger::deliver(Receive &receive, int source, const Frame &frame,
 void Messenger::deliver_own(Receive &receive, Send &send) try {
     if (!accept(receive, rank_, send.envelope, send.bytes))
         return end(send);
-    if (const std::size_t wanted = std::min(send.bytes, receive.capacity); wanted != 0)
+    const std::size_t wanted = std::min(send.bytes, receive.capacity);
+    DeviceCopies *const by = receive.device != nullptr ? receive.device.get() : send.device.get();
+    if (by != nullptr && wanted != 0)
+        return copy_at_once(*by, receive, send.data, wanted, &send);
+    if (wanted != 0)
         std::memmove(receive.data, send.data, wanted);
     end(receive);
     end(send);
@@ -172,20 +191,17 @@ void Messenger::deliver_own(Receive &receive, Send &send) try {
     fail_transfers({&receive, &send});
 }
 
-// Copies the message from the sender's heap window, if it lies there.
-bool Messenger::fetch(Receive &receive, int source, const Frame &frame, std::size_t wanted) {
+// Where this rank reads the message in the sender's heap window; null if it does not lie there.
+const std::byte *Messenger::in_heap(int source, const Frame &frame, std::size_t wanted) {
     const std::uint64_t window = segment_->header().heap_bytes;
-    if (!segment_->here(source) || frame.where == 0 || frame.where > window ||
+    if (wanted == 0 || !segment_->here(source) || frame.where == 0 || frame.where > window ||
         wanted > window - (frame.where - 1))
-        return false;
-    const std::byte *heap = nullptr;
+        return nullptr;
     try {
-        heap = segment_->heap(source);
+        return segment_->heap(source) + (frame.where - 1);
     } catch (const Error &) {
-        return false; // no address space is left: it will travel through the mailbox
+        return nullptr; // no address space is left: it will travel through the mailbox
     }
-    std::memcpy(receive.data, heap + (frame.where - 1), wanted);
-    return true;
 }
 
 // A message has arrived that no receive takes: threads in wait_for() look at it.

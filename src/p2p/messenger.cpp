@@ -25,8 +25,10 @@ Messenger::~Messenger() {
         delete arrived;
 }
 
-void Messenger::send(const void *data, std::size_t bytes, int dest, int tag) {
+void Messenger::send(const void *data, std::size_t bytes, MemoryKind memory, int dest, int tag) {
     Send transfer(data, bytes, {kUser, rank_, tag}, dest, {});
+    if (memory != MemoryKind::host)
+        prepare_together([&] { prepare(transfer, memory); });
     begin_together([&] {
         begin(transfer);
         advance_if_needed();
@@ -36,9 +38,11 @@ void Messenger::send(const void *data, std::size_t bytes, int dest, int tag) {
         throw *transfer.error;
 }
 
-std::optional<Error> Messenger::receive(void *data, std::size_t capacity, int source, int tag,
-                                        Taken &taken) {
+std::optional<Error> Messenger::receive(void *data, std::size_t capacity, MemoryKind memory,
+                                        int source, int tag, Taken &taken) {
     Receive transfer(data, capacity, {kUser, source, tag}, {});
+    if (memory != MemoryKind::host)
+        prepare_together([&] { prepare(transfer, memory); });
     begin_together([&] {
         begin(transfer);
         advance_if_needed();
@@ -48,24 +52,32 @@ std::optional<Error> Messenger::receive(void *data, std::size_t capacity, int so
     return transfer.error;
 }
 
-Transfer *Messenger::start_send(const void *data, std::size_t bytes, int dest, int tag,
-                                std::uint32_t context, const Purpose &purpose) {
+Transfer *Messenger::start_send(const void *data, std::size_t bytes, MemoryKind memory, int dest,
+                                int tag, std::uint32_t context, const Purpose &purpose) {
     std::unique_ptr<Send> transfer;
-    begin_together([&] {
+    prepare_together([&] {
         transfer =
             std::make_unique<Send>(data, bytes, Envelope{context, rank_, tag}, dest, purpose);
+        if (memory != MemoryKind::host)
+            prepare(*transfer, memory);
+    });
+    begin_together([&] {
         begin(*transfer);
         leave_in_flight(*transfer);
     });
     return transfer.release();
 }
 
-Transfer *Messenger::start_receive(void *data, std::size_t capacity, int source, int tag,
-                                   std::uint32_t context, const Purpose &purpose) {
+Transfer *Messenger::start_receive(void *data, std::size_t capacity, MemoryKind memory, int source,
+                                   int tag, std::uint32_t context, const Purpose &purpose) {
     std::unique_ptr<Receive> transfer;
-    begin_together([&] {
+    prepare_together([&] {
         transfer =
             std::make_unique<Receive>(data, capacity, Envelope{context, source, tag}, purpose);
+        if (memory != MemoryKind::host)
+            prepare(*transfer, memory);
+    });
+    begin_together([&] {
         begin(*transfer);
         leave_in_flight(*transfer);
     });
@@ -86,6 +98,7 @@ bool Messenger::test(Transfer &transfer) {
     if (transfer.ended())
         return true;
     receive_from_hosts();
+    poll_executors();
     bool due = false;
     std::uint64_t still_ns = 0;
     {
@@ -166,12 +179,13 @@ void Messenger::receive_from_hosts() {
 bool Messenger::progress() {
     if (!something_to_do())
         return false;
+    poll_executors();
     const std::lock_guard lock(mutex_);
     return advance();
 }
 
 bool Messenger::something_to_do() const {
-    if (output_.load(std::memory_order_relaxed))
+    if (output_.load(std::memory_order_relaxed) || copies_.load(std::memory_order_relaxed))
         return true;
     for (int first = 0; first < segment_->ranks(); first += 64)
         if (segment_->pending(rank_)[first / 64].load(std::memory_order_relaxed) != 0)
@@ -182,7 +196,7 @@ bool Messenger::something_to_do() const {
 // Receives and sends what it can without a wait; true if anything moved.
 bool Messenger::advance() {
     if (failure_)
-        return false;
+        return end_abandoned_copies();
     if (segment_->failed()) {
         abandon_all(engine::posted(*segment_, exhausted_));
         return true;
@@ -190,13 +204,19 @@ bool Messenger::advance() {
     bool moved = false;
     try {
         moved = drain_all();
-        if (!listed_.empty())
-            moved = flush_all() || moved;
+        moved = advance_copies() || moved;
+        const bool sent = !listed_.empty() && flush_all();
+        moved = sent || moved;
+        // There is room for more; and no answer may stay behind.
+        if (sent && advance_copies() && !listed_.empty())
+            flush_all();
     } catch (...) { // no memory for a mailbox or for an answer, which another rank would wait for
         abandon_all(engine::post_exception(*segment_, rank_, exhausted_));
         moved = true;
     }
-    if (others_may_wait_) {
+    // Threads that sleep do not know of copies that have just begun, nor that there may be more to
+    // do when the caller of this function has what it wants.
+    if (others_may_wait_ || (moved && !copied_.empty())) {
         others_may_wait_ = false;
         wake(rank_);
     }
@@ -241,20 +261,33 @@ void Messenger::fail_transfers(std::initializer_list<Transfer *> transfers) {
 }
 
 void Messenger::abandon() {
-    const std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
     abandon_all(engine::posted(*segment_, exhausted_));
+    await_copies(lock);
 }
 
-// The communicator has failed: ends all transfers, whose buffers are not touched any more.
+// The communicator has failed: ends all transfers, whose buffers are not touched any more.  Those
+// whose copies have not ended follow later: see await_copies().
 void Messenger::abandon_all(const Error &error) {
     if (failure_)
         return;
     failure_ = error;
-    const auto abandon = [&](Transfer &transfer) {
+    const auto give_up = [&](Transfer &transfer) {
         transfer.error =
             engine::interrupted(error, options_.who, [&] { return "in " + progress_of(transfer); });
+    };
+    const auto abandon = [&](Transfer &transfer) {
+        if (transfer.copied)
+            return;
+        give_up(transfer);
         end(transfer);
     };
+    for (const Copied &each : copied_) {
+        if (each.send != nullptr)
+            give_up(*each.send);
+        if (each.receive != nullptr)
+            give_up(*each.receive);
+    }
     while (PostedReceive *receive = matcher_->drain_receives())
         abandon(static_cast<Receive &>(*receive));
     while (ArrivedMessage *message = matcher_->drain_messages()) {
@@ -264,7 +297,8 @@ void Messenger::abandon_all(const Error &error) {
         recycle(arrived);
     }
     for (const auto &[id, send] : unanswered_)
-        abandon(*send);
+        if (!send->queued) // else it follows below
+            abandon(*send);
     unanswered_.clear();
     for (const auto &[id, receive] : coming_)
         abandon(*receive);
@@ -280,6 +314,7 @@ void Messenger::abandon_all(const Error &error) {
     }
     output_.store(false, std::memory_order_relaxed);
     listed_.clear();
+    end_abandoned_copies();
     wake(rank_);
 }
 

@@ -8,6 +8,8 @@
 // (CTS), and the sender sends it piece by piece.  So a receiver can take every frame out of a
 // mailbox at once, and no message blocks another.
 //
+// A buffer may be in memory of a device (device_messages.cpp).  The other side need not know.
+//
 // All threads of a rank may call these functions at the same time.  One lock guards all state; no
 // thread sleeps while it holds the lock.
 //
@@ -32,8 +34,10 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/memory_kind.hpp"
 #include "engine/engine.hpp"
 #include "engine/failure.hpp"
+#include "p2p/device_copies.hpp"
 #include "p2p/matching/match_queue.hpp"
 #include "p2p/progress_thread.hpp"
 #include "p2p/transfer.hpp"
@@ -47,7 +51,6 @@ inline constexpr std::size_t kEagerBytes = 4096; // bytes of the longest eager m
 // Bytes of eager messages that wait for a receive, for each pair of ranks.
 inline constexpr std::size_t kStoredBytes = 256u << 10;
 inline constexpr std::size_t kMostIdleEntries = 256; // places for unexpected messages that are kept
-inline constexpr std::size_t kPieceBytes = 16256; // of a granted message; four fit into a mailbox
 
 class Messenger final : public engine::Companion {
 public:
@@ -58,18 +61,19 @@ public:
     // Abandons what is still in flight.
     ~Messenger() override;
 
-    // Messages are bytes.  An error that is thrown has ended the communicator.
-    void send(const void *data, std::size_t bytes, int dest, int tag);
+    // Messages are bytes, in memory of any kind that has an executor.  An error that is thrown has
+    // ended the communicator.
+    void send(const void *data, std::size_t bytes, MemoryKind memory, int dest, int tag);
     // Fills `taken`, also if the message did not fit; the result is the error of this receive.
-    std::optional<Error> receive(void *data, std::size_t capacity, int source, int tag,
-                                 Taken &taken);
+    std::optional<Error> receive(void *data, std::size_t capacity, MemoryKind memory, int source,
+                                 int tag, Taken &taken);
 
     // The transfer belongs to the messenger; give it back with complete() after it has ended.  An
     // error that is thrown has ended the communicator, and there is no transfer.
-    Transfer *start_send(const void *data, std::size_t bytes, int dest, int tag,
+    Transfer *start_send(const void *data, std::size_t bytes, MemoryKind memory, int dest, int tag,
                          std::uint32_t context = kUser, const Purpose &purpose = {});
-    Transfer *start_receive(void *data, std::size_t capacity, int source, int tag,
-                            std::uint32_t context = kUser, const Purpose &purpose = {});
+    Transfer *start_receive(void *data, std::size_t capacity, MemoryKind memory, int source,
+                            int tag, std::uint32_t context = kUser, const Purpose &purpose = {});
     bool test(Transfer &transfer);
     // Returns when the transfer has ended, also if a failure of the communicator ended it.
     void wait(Transfer &transfer);
@@ -98,6 +102,8 @@ public:
 
     // Called by threads of this rank that wait in a collective: moves messages meanwhile.
     bool progress() override;
+    // Until the executor is to be asked whether a copy has ended.
+    std::uint64_t longest_nap() const override { return nap_ns_.load(std::memory_order_relaxed); }
 
 private:
     friend class ProgressThread;
@@ -115,25 +121,47 @@ private:
         // Output that is not in the mailbox yet; each queue keeps its order.
         std::deque<transport::Frame> answers;
         std::deque<Send *> announcements;
-        std::deque<Send *> granted;
-        std::uint64_t eager = 0; // bytes of eager frames so far
-        bool listed = false;     // in listed_
+        std::deque<Send *> granted; // those with ready bytes
+        std::uint64_t eager = 0;    // bytes of eager frames so far
+        bool listed = false;        // in listed_
+    };
+
+    // A message, or both sides of one, that an executor copies; without both it has ended.
+    struct Copied {
+        Send *send;
+        Receive *receive;
+        DeviceCopies *by;
+        bool ended() const { return send == nullptr && receive == nullptr; }
     };
 
     Peer &peer(int rank) { return peers_[static_cast<std::size_t>(rank)]; }
 
     void receive_from_hosts();
+    // Runs `body`, without the lock.  If it throws, the error is posted and all transfers end.
+    template<class Body>
+    void prepare_together(Body &&body) {
+        try {
+            body();
+        } catch (...) {
+            const Error error = engine::post_exception(*segment_, rank_, exhausted_);
+            std::unique_lock lock(mutex_);
+            abandon_all(error);
+            await_copies(lock);
+            throw error;
+        }
+    }
     // Takes the lock and runs `body`.  If it throws, the error is posted, and every transfer on a
     // list ends.  A transfer that the body began must still exist then, and may be freed when this
     // has thrown.
     template<class Body>
     void begin_together(Body &&body) {
-        const std::lock_guard lock(mutex_);
+        std::unique_lock lock(mutex_);
         check_alive();
         try {
             body();
         } catch (...) {
             abandon_all(engine::post_exception(*segment_, rank_, exhausted_));
+            await_copies(lock);
             throw *failure_; // as it was posted
         }
     }
@@ -146,7 +174,8 @@ private:
     void begin_to_self(Send &send);
     bool announce(Peer &to, Send &send);
     void answer(int dest, transport::Frame::Kind kind, std::uint64_t id, std::uint64_t bytes = 0,
-                std::uint64_t where = 0);
+                std::uint64_t where = 0, bool partly = false);
+    void queue(Send &send);
     bool flush(int dest);
     bool flush_all();
     void list(int dest);
@@ -161,10 +190,29 @@ private:
     void deliver(Receive &receive, int source, const transport::Frame &frame,
                  const transport::Payload &payload);
     void deliver_own(Receive &receive, Send &send);
-    bool fetch(Receive &receive, int source, const transport::Frame &frame, std::size_t wanted);
+    const std::byte *in_heap(int source, const transport::Frame &frame, std::size_t wanted);
     void note_unexpected();
     Arrived *new_arrived();
     void recycle(Arrived *arrived) noexcept;
+
+    // device_messages.cpp
+    void copy_at_once(DeviceCopies &by, Receive &receive, const void *from, std::size_t bytes,
+                      Send *own = nullptr);
+    void deliver_to_device(Receive &receive, int source, const transport::Frame &frame,
+                           const transport::Payload &payload, std::size_t wanted);
+    void take_piece(Receive &receive, const transport::Payload &payload, std::size_t bytes);
+    void make_room_for_copied();
+    void list_copied(Send *send, Receive *receive, DeviceCopies &by) noexcept;
+    bool advance_copies();
+    bool finish_copy(Copied &each);
+    bool advance_copied(Send &send, Copied &each);
+    bool advance_copied(Receive &receive, Copied &each);
+    bool end_abandoned_copies();
+    void set_nap();
+    template<class Body>
+    bool copying(const Transfer &transfer, const Body &body);
+    Error copy_error(const Transfer &transfer, const Error &why) const;
+    void await_copies(std::unique_lock<std::mutex> &lock);
 
     // messenger.cpp
     bool advance();
@@ -180,9 +228,13 @@ private:
 
     // The caller does not hold the lock.
     bool something_to_do() const;
+    // device_messages.cpp
+    void prepare(Transfer &transfer, MemoryKind memory);
+    void prepare(Send &send, MemoryKind memory);
+    void poll_executors();
     // diagnosis.cpp
     void publish_wait_state(transport::WaitState::Kind kind, int awaited);
-    static int awaited_by(const Transfer &transfer);
+    int awaited_by(const Transfer &transfer) const;
     enum class By { waits, tests };
     void diagnose(const Transfer &transfer, std::uint64_t quiet_ns, By by = By::waits);
     void check_sources_live(int source, int tag);
@@ -212,8 +264,14 @@ private:
     std::uint64_t next_id_ = 1;
     std::unordered_map<std::uint64_t, Send *> unanswered_;
     std::unordered_map<std::uint64_t, Receive *> coming_;
-    std::vector<Arrived *> idle_;    // to be used again; has memory for kMostIdleEntries
-    ProgressThread progress_thread_; // last: its thread uses all of the above
+    std::vector<Arrived *> idle_; // to be used again; has memory for kMostIdleEntries
+    // Messages that executors copy, and the rings of the long ones that are sent and received.
+    std::vector<Copied> copied_;
+    StagingRings sent_, received_;
+    std::shared_ptr<engine::Bell> bell_;                   // null: there were no such messages
+    std::atomic<bool> copies_{false};                      // copied_ is not empty
+    std::atomic<std::uint64_t> nap_ns_{~std::uint64_t{0}}; // while copies are on their way
+    ProgressThread progress_thread_;                       // last: its thread uses all of the above
 };
 
 } // namespace stretto::p2p

@@ -80,10 +80,18 @@ bool Messenger::announce(Peer &to, Send &send) {
 }
 
 void Messenger::answer(int dest, Frame::Kind kind, std::uint64_t id, std::uint64_t bytes,
-                       std::uint64_t where) {
+                       std::uint64_t where, bool partly) {
     open_outbox(dest);
-    peer(dest).answers.push_back({kind, 0, 0, 0, bytes, id, where});
+    peer(dest).answers.push_back({kind, partly ? 1u : 0u, 0, 0, bytes, id, where});
     list(dest);
+}
+
+// Of a granted message, more bytes are ready.
+void Messenger::queue(Send &send) {
+    if (!send.queued)
+        peer(send.dest).granted.push_back(&send);
+    send.queued = true;
+    list(send.dest);
 }
 
 // Puts as much output into the mailbox as has room; true if anything did.
@@ -97,16 +105,18 @@ bool Messenger::flush(int dest) {
     // One piece of each message in turn, so that a long message does not block others.
     while (!to.granted.empty()) {
         Send &send = *to.granted.front();
-        const std::size_t size = std::min<std::uint64_t>(send.granted - send.moved, kPieceBytes);
+        const std::size_t size = std::min<std::uint64_t>(send.ready - send.moved, kPieceBytes);
         const Frame frame{Frame::data, 0, 0, static_cast<std::uint32_t>(size), 0, send.where, 0};
-        if (!to.out.put(frame, send.data + send.moved))
+        if (!to.out.put(frame,
+                        send.copied ? send.device->ring->at(send.moved) : send.data + send.moved))
             break;
         moved = true;
         send.moved += size;
-        if (send.moved != send.granted)
+        send.queued = send.moved != send.ready;
+        if (send.queued)
             to.granted.push_back(&send);
         to.granted.pop_front();
-        if (send.moved == send.granted)
+        if (send.moved == send.granted && !send.partly && !send.copied)
             end(send);
     }
     if (moved)

@@ -14,9 +14,11 @@ class ProgressThread::Driving final : public transport::Waitable {
 public:
     explicit Driving(ProgressThread &thread) : progress_thread_(thread) {}
     bool attempt() override {
+        progress_thread_.messenger_.poll_executors();
         const std::lock_guard lock(progress_thread_.messenger_.mutex_);
         return !progress_thread_.wanted() || progress_thread_.messenger_.advance();
     }
+    std::uint64_t longest_nap() const override { return progress_thread_.messenger_.longest_nap(); }
     // Only a caller that waits for a transfer diagnoses a long wait.
     void diagnose(std::uint64_t) override {}
 

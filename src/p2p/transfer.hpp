@@ -5,10 +5,12 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 
 #include "base/status.hpp"
 #include "engine/notices.hpp"
+#include "p2p/device_copies.hpp"
 #include "p2p/matching/match_queue.hpp"
 
 namespace stretto::p2p {
@@ -50,6 +52,8 @@ struct Transfer {
     engine::Notice *notice = nullptr; // null: none is wanted
     std::uint64_t moved = 0;          // bytes that have travelled piece by piece so far
     bool unattended = false;          // maybe no caller waits for it: the progress thread moves it
+    std::unique_ptr<DeviceCopies> device; // null: the CPU reads and writes the buffer
+    bool copied = false;                  // an executor copies for it: the messenger lists it there
     // If the caller only tests: when it last looked for a failure, and since when no byte has
     // moved.
     std::uint64_t looked = 0, still_since = 0, moved_before = 0;
@@ -60,12 +64,15 @@ struct Send : Transfer {
         : Transfer(why, false), data(static_cast<const std::byte *>(from)), bytes(length),
           envelope(as), dest(to) {}
 
-    const std::byte *const data;
+    const std::byte *data; // of a short message on a device: `host_copy`
     const std::size_t bytes;
     const Envelope envelope;
     const int dest;
-    std::uint64_t id = 0;                 // while the receiver has not answered
+    std::unique_ptr<std::byte[]> host_copy;
     std::uint64_t granted = 0, where = 0; // from the CTS: the wanted bytes, and the receive's id
+    bool partly = false;                  // more bytes will be granted
+    std::uint64_t ready = 0;              // of the granted bytes: they are in host memory
+    bool queued = false;                  // in the queue of messages that have ready bytes
 };
 
 struct Receive : Transfer, PostedReceive {
@@ -78,7 +85,7 @@ struct Receive : Transfer, PostedReceive {
     const std::size_t capacity;
     bool matched = false;
     Taken taken;               // once matched
-    std::uint64_t granted = 0; // bytes to come piece by piece
+    std::uint64_t granted = 0; // bytes to come piece by piece, as far as they were granted
 };
 
 } // namespace stretto::p2p

@@ -47,6 +47,7 @@ public:
         messenger_.progress_thread_.leave();
     }
 
+    std::uint64_t longest_nap() const override { return messenger_.longest_nap(); }
     void diagnose(std::uint64_t) override {
         diagnosed_ = true;
         const std::uint64_t now = now_ns();
@@ -94,6 +95,8 @@ void Messenger::wait(Transfer &transfer) {
         ForTransfer(*this, transfer).complete();
     } catch (const Error &) {
         // The transfer has the same error, unless it had ended before.
+        std::unique_lock lock(mutex_);
+        await_copies(lock);
     }
 }
 
@@ -102,6 +105,7 @@ void Messenger::close() {
     public:
         explicit ForOutput(Messenger &messenger) : Waiting(messenger) {}
         bool attempt() override {
+            messenger_.poll_executors();
             const std::lock_guard lock(messenger_.mutex_);
             return messenger_.advance() || messenger_.listed_.empty();
         }
@@ -130,6 +134,7 @@ void Messenger::close() {
 std::optional<Taken> Messenger::probe(int source, int tag) {
     constexpr std::uint64_t kLookNs = 10 * transport::kSuspiciousNs;
     receive_from_hosts();
+    poll_executors();
     {
         const std::lock_guard lock(mutex_);
         check_alive();
@@ -159,6 +164,7 @@ Taken Messenger::wait_for(int source, int tag) {
         ForMessage(Messenger &messenger, int source, int tag)
             : Waiting(messenger), source_(source), tag_(tag) {}
         bool attempt() override {
+            messenger_.poll_executors();
             const std::lock_guard lock(messenger_.mutex_);
             const bool moved = messenger_.advance();
             return found_now() || moved;

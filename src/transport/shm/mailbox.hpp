@@ -25,7 +25,8 @@ struct Frame {
     enum Kind : std::uint32_t {
         message, // a whole message
         request, // RTS: a message that waits at the sender
-        grant,   // CTS: the receiver wants `bytes` of message `id`, as data for `where`
+        grant,   // CTS: the receiver wants the next `bytes` of message `id`, as data for `where`;
+                 // `context` is 0 if these are the last ones that it wants
         data,    // a piece of a message that has its CTS, for `id`
         taken,   // FIN: the receiver has, or does not want, all of message `id`
     };
@@ -33,7 +34,7 @@ struct Frame {
     std::uint32_t context = 0;
     std::int32_t tag = 0;
     std::uint32_t payload = 0; // bytes that follow
-    std::uint64_t bytes = 0;   // of the whole message; grant: wanted bytes
+    std::uint64_t bytes = 0;   // of the whole message; grant: the next wanted bytes
     std::uint64_t id = 0;      // identifies the request in the answer; 0: no answer
     std::uint64_t where = 0;   // request: 1 + offset in the sender's heap window, or 0
 };

@@ -4,20 +4,17 @@
 
 #include <cstdint>
 #include <memory>
-#include <string>
 #include <utility>
 #include <vector>
 
 #include "device/on_device.hpp"
 #include "support/buffer.hpp"
 #include "support/oracle.hpp"
-#include "support/text.hpp"
 #include "support/world.hpp"
 
 namespace {
 
 using test::check;
-using test::contains;
 using Numbers = test::Buffer<std::int64_t>;
 
 // Buffers of a rank of which each may be on the device.
@@ -81,30 +78,5 @@ TEST_CASE("a batch takes pieces from everywhere") {
                     CHECK(pieces[k]->get(i) ==
                           test::expected<std::int64_t>(op, stretto_size(comm), i + k));
         }
-    });
-}
-
-TEST_CASE("what moves host memory only says so, and the communicator works") {
-    const test::OnDevice device(test::OnDevice::Buffers::asked);
-    test::with_ranks(2, [](stretto_comm comm) {
-        Numbers there(comm, 4, false, 0, true), here(comm, 4, false, 0, false);
-        const int peer = 1 - stretto_rank(comm);
-        const auto refused = [](stretto_status status) {
-            CHECK(status == STRETTO_ERR_UNSUPPORTED);
-            const std::string text = stretto_last_error();
-            CAPTURE(text);
-            CHECK(contains(text, "moves host memory only, and this buffer is in CUDA memory; copy "
-                                 "the data to host memory first"));
-        };
-        refused(stretto_send(comm, there.data(), 4, STRETTO_INT64, peer, 0));
-        refused(stretto_recv(comm, there.data(), 4, STRETTO_INT64, peer, 0, nullptr));
-        const std::size_t counts[] = {2, 2};
-        refused(stretto_alltoallv(comm, there.data(), counts, nullptr, here.data(), counts, nullptr,
-                                  STRETTO_INT64));
-        refused(stretto_alltoallv(comm, here.data(), counts, nullptr, there.data(), counts, nullptr,
-                                  STRETTO_INT64));
-        Sum sum(comm, 100, true, true);
-        sum.play(comm);
-        CHECK(sum.wrong(comm) == 0);
     });
 }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "device/allreduce.hpp"
+#include "device/message_exchange.hpp"
 #include "device/on_device.hpp"
 #include "device/simulated_cuda.hpp"
 #include "device/streams_of_program.hpp"
@@ -130,6 +131,35 @@ TEST_CASE("ranks hear of a process that dies in any stage") {
             const stretto_status status = played->run();
             return status == STRETTO_ERR_PEER && contains(stretto_last_error(), "rank 1") ? kTold
                                                                                           : kWrong;
+        });
+        CHECK(codes == std::vector<int>{kTold, -SIGKILL, kTold});
+    }
+}
+
+TEST_CASE("ranks hear of a process that dies in any stage of its messages") {
+    constexpr int kTold = 7, kWrong = 8;
+    for (const int ms : {0, 5, 20, 40, 70}) {
+        CAPTURE(ms);
+        const auto codes = test::on_processes(test::kExchangeRanks, [&](stretto_comm comm) {
+            const test::OnDevice device(test::OnDevice::Buffers::asked); // each has its own
+            const simulated_cuda::Speed slow{100, 10}; // 30 ms for a long message, each way
+            test::Exchange exchange(comm);
+            simulated_cuda::simulated_cuda_speed(&slow);
+            std::thread ends;
+            if (exchange.rank == 1)
+                ends = std::thread([ms] {
+                    std::this_thread::sleep_for(std::chrono::milliseconds(ms));
+                    kill(getpid(), SIGKILL);
+                });
+            for (;;) {
+                std::string text;
+                const stretto_status status = exchange.run(text);
+                if (status != STRETTO_OK)
+                    return status == STRETTO_ERR_PEER && contains(text, "rank 1") &&
+                                   exchange.rank != 1
+                               ? kTold
+                               : kWrong;
+            }
         });
         CHECK(codes == std::vector<int>{kTold, -SIGKILL, kTold});
     }

@@ -127,6 +127,21 @@ def every_collective(kind: type[Array]) -> None:
     assert request.wait() is recv
     check(recv, total)
 
+    # Messages, to the next rank, and collectives that are made of messages.
+    for each in (count, 100_003):
+        recv, send = room(each), mine(each)
+        with driver.awaited():
+            received = comm.irecv(recv, (RANK - 1) % SIZE, each)
+            comm.isend(send, (RANK + 1) % SIZE, each).wait()
+        assert received.wait().bytes == 4 * each
+        check(recv, contribution("int32", each, (RANK - 1) % SIZE))
+
+    counts = [count] * SIZE
+    send, recv = mine(count * SIZE), room(count * SIZE)
+    with driver.awaited():
+        comm.alltoallv(send, counts, counts, recv)
+    check(recv, np.concatenate(parts))
+
     # Each rank gives the memory that it has.
     send = mine(count) if RANK % 2 == 0 else contribution("int32", count)
     recv = np.zeros(count, np.int32) if RANK % 3 == 0 else room(count)
