@@ -150,6 +150,21 @@ void simulated_cuda_other_device() {
     const std::lock_guard lock(Device::get().mutex);
     Device::get().number = 2;
 }
+int simulated_cuda_launch(void *stream, void (*function)(void *), void *context) {
+    Device &device = Device::get();
+    const std::lock_guard lock(device.mutex);
+    Stream *const queue = stream_of(device, static_cast<Stream *>(stream));
+    if (queue == nullptr)
+        return kInvalidHandle;
+    Operation kernel;
+    kernel.engine = inside;
+    kernel.kernel = [=] { function(context); };
+    ++device.counts.launches;
+    return device.enqueue(*queue, std::move(kernel));
+}
+void *simulated_cuda_memory(std::uint64_t address) {
+    return Device::get().memory(address);
+}
 std::size_t simulated_cuda_pinned() {
     const std::lock_guard lock(Device::get().mutex);
     return Device::get().pinned_bytes();

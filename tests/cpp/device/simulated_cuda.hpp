@@ -70,6 +70,11 @@ void simulated_cuda_kill_owner();
 void simulated_cuda_without_handles(bool without);
 // This process has another device, which reaches no memory of the others'.
 void simulated_cuda_other_device();
+// A kernel of the test's own: a thread of the device calls function(context) when the stream has
+// come to it.
+int simulated_cuda_launch(void *stream, void (*function)(void *), void *context);
+// Where such a kernel finds device memory.
+void *simulated_cuda_memory(std::uint64_t address);
 // Host memory that is registered or allocated by the driver now, in bytes.
 std::size_t simulated_cuda_pinned();
 }
