@@ -6,6 +6,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+import stretto.torch
 import torch
 import torch.distributed as dist
 from exact import assert_same, mine, reduced
@@ -181,6 +182,20 @@ def late_ranks_are_named() -> None:
     dist.barrier()
 
 
+def default_device() -> None:
+    """What the backend makes for itself is in host memory, wherever tensors of the program are."""
+    rank, size = here()
+    x = torch.sparse_coo_tensor(torch.tensor([[rank]]), torch.ones(1), (size,))
+    torch.set_default_device("meta")
+    try:
+        dist.group.WORLD.monitored_barrier(timedelta(seconds=20))
+        dist.all_reduce(x)
+        assert not stretto.torch.empty(0).is_meta
+    finally:
+        torch.set_default_device(None)
+    assert x.to_dense().tolist() == [1] * size
+
+
 @pytest.mark.parametrize("ranks", [2, 4])
 @pytest.mark.parametrize(
     "case",
@@ -194,6 +209,7 @@ def late_ranks_are_named() -> None:
         loaders,
         profiles,
         late_ranks_are_named,
+        default_device,
     ],
     ids=lambda function: function.__name__,
 )

@@ -19,7 +19,7 @@ def shared(
     dtype = dtype or torch.get_default_dtype()
     count = math.prod(shape)
     if count == 0:
-        return torch.zeros(shape, dtype=dtype)
+        return torch.zeros(shape, dtype=dtype, device="cpu")
     flat = torch.from_numpy(comm.alloc(count * dtype.itemsize, "uint8"))
     return flat.view(dtype).view(shape)
 

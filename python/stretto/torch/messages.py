@@ -83,7 +83,7 @@ class Messages:
             self._report_to_first(tag, deadline)
             return
         missing = self._missing(tag, deadline, wait_all_ranks)
-        answer = torch.tensor([len(missing)], dtype=torch.int64)
+        answer = _number(len(missing))
         waiting = [
             self._core.isend(answer, rank, tag + 1)
             for rank in range(1, self._size)
@@ -100,7 +100,7 @@ class Messages:
             request.wait()
 
     def _missing(self, tag: int, deadline: float, all_of_them: bool) -> list[int]:
-        token = [torch.zeros(1, dtype=torch.int64) for _ in range(self._size)]
+        token = [_number() for _ in range(self._size)]
         coming = {rank: self._core.irecv(token[rank], rank, tag) for rank in range(1, self._size)}
         pause = 1e-5
         while coming and time.monotonic() < deadline:
@@ -110,9 +110,8 @@ class Messages:
         return sorted(coming) if all_of_them else sorted(coming)[:1]
 
     def _report_to_first(self, tag: int, deadline: float) -> None:
-        token = torch.zeros(1, dtype=torch.int64)
-        sent = self._core.isend(token, 0, tag)
-        answer = torch.zeros(1, dtype=torch.int64)
+        sent = self._core.isend(_number(), 0, tag)
+        answer = _number()
         coming = self._core.irecv(answer, 0, tag + 1)
         pause = 1e-5
         # The first rank finds out who is missing, and says so, a moment after its own deadline.
@@ -126,3 +125,7 @@ class Messages:
                 "in time; the error of rank 0 names them"
             )
         sent.wait()
+
+
+def _number(value: int = 0) -> torch.Tensor:
+    return torch.tensor([value], dtype=torch.int64, device="cpu")

@@ -29,13 +29,14 @@ def allreduce(group: Collectives, tensor: torch.Tensor, opts: Any) -> Work:
     own = tensor.coalesce()
     indices, values = own.indices().contiguous(), own.values().contiguous()
     core, size = group._core, group._size
-    counts = torch.empty(size, dtype=torch.int64)
-    core.play("allgather", torch.tensor([values.size(0)]), counts, "sum", 0, None)
+    counts = torch.empty(size, dtype=torch.int64, device="cpu")
+    own_rows = torch.tensor([values.size(0)], device="cpu")
+    core.play("allgather", own_rows, counts, "sum", 0, None)
     rows = counts.tolist()
 
     def gathered(part: torch.Tensor, width: int) -> torch.Tensor:
         """Rows of `width` elements, of all ranks."""
-        whole = torch.empty(sum(rows) * width, dtype=part.dtype)
+        whole = torch.empty(sum(rows) * width, dtype=part.dtype, device="cpu")
         lengths = [count * width for count in rows]
         core.play("allgather", part.reshape(-1), whole, "sum", 0, None, lengths)
         return whole
@@ -44,6 +45,6 @@ def allreduce(group: Collectives, tensor: torch.Tensor, opts: Any) -> Work:
     width = values[0].numel() if values.size(0) else values.new_empty(values.shape[1:]).numel()
     all_indices = gathered(indices.t().contiguous(), dims).view(-1, dims).t()
     all_values = gathered(values, width).view(-1, *values.shape[1:])
-    total = torch.sparse_coo_tensor(all_indices, all_values, tensor.shape).coalesce()
+    total = torch.sparse_coo_tensor(all_indices, all_values, tensor.shape, device="cpu").coalesce()
     tensor.copy_(total)
     return Done([tensor])
