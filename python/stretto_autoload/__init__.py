@@ -23,7 +23,10 @@ def register() -> None:
         replace_by_setting()
     elif _before(torch.__version__, (2, 14)) and torch.distributed.is_available():
         torch.distributed.Backend.register_backend(
-            "stretto", _create, extended_api=True, devices=["cpu"]
+            "stretto",
+            _create,
+            extended_api=True,
+            devices=["cpu", "cuda"] if torch.version.cuda else ["cpu"],
         )
 
 

@@ -41,7 +41,8 @@ class RankError(AssertionError):
 class World:
     """So many ranks."""
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, *prepare: Any) -> None:
+        """prepare: a function, and its arguments, that each rank calls before the group is made."""
         self.size = size
         self.broken = False
         self._folder = tempfile.TemporaryDirectory(prefix="stretto-torch-")
@@ -50,7 +51,9 @@ class World:
         for rank in range(size):
             ours, theirs = _forks.Pipe()
             process = _forks.Process(
-                target=_be_rank, args=(rank, size, self._folder.name, theirs), daemon=False
+                target=_be_rank,
+                args=(rank, size, self._folder.name, theirs, prepare),
+                daemon=False,
             )
             process.start()
             theirs.close()
@@ -115,12 +118,13 @@ class World:
 class Worlds:
     """Worlds by size, made when a test first asks for one, and anew after a failure."""
 
-    def __init__(self) -> None:
+    def __init__(self, *prepare: Any) -> None:
         self._made: dict[int, World] = {}
+        self._prepare = prepare
 
     def __getitem__(self, size: int) -> World:
         if size not in self._made or self._made[size].broken:
-            self._made[size] = World(size)
+            self._made[size] = World(size, *self._prepare)
         return self._made[size]
 
     def __enter__(self) -> Worlds:
@@ -145,7 +149,7 @@ def begin(store: str, rank: int, size: int) -> None:
     )
 
 
-def _be_rank(rank: int, size: int, folder: str, pipe: Connection) -> None:
+def _be_rank(rank: int, size: int, folder: str, pipe: Connection, prepare: tuple[Any, ...]) -> None:
     with open(Path(folder, f"stacks.{rank}"), "w") as stacks:
         faulthandler.register(signal.SIGUSR1, stacks)
         import torch
@@ -156,6 +160,8 @@ def _be_rank(rank: int, size: int, folder: str, pipe: Connection) -> None:
 
             register()
         torch.set_num_threads(1)
+        if prepare:
+            prepare[0](*prepare[1:])
         begin(f"{folder}/store", rank, size)
         while (task := pipe.recv()) is not None:
             function, arguments = task

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The backend of PyTorch 2.14 and later: of the CPU's tensors, beside those of other devices."""
+"""The backend of PyTorch 2.14 and later, beside those of others for other devices."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import timedelta
 from typing import Any
 
 import torch
@@ -37,14 +36,9 @@ class Backend(Collectives, c10d.Backend):
         c10d.Backend.__init__(self, rank, size)
         _in_use.add(self)
         self._open(comm, rank, size, core)
-        self._timeout = timedelta(minutes=30)
 
     def getBackendName(self) -> str:
         return "stretto"
-
-    def set_timeout(self, timeout: timedelta) -> None:
-        self._timeout = timeout
-        super().set_timeout(timeout)
 
     def shutdown(self) -> None:
         _in_use.discard(self)

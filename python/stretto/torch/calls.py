@@ -13,8 +13,10 @@ from stretto import _core
 from stretto.communicator import Communicator
 from stretto.errors import ArgumentError
 from stretto.operation import AnyOp
+from stretto.torch import cuda
 from stretto.torch.messages import Messages
 from stretto.torch.operations import NAMES
+from stretto.torch.ordered import Ordered
 from stretto.torch.profiled import Profiled
 from stretto.torch.tensors import Finish, Parts
 from stretto.torch.work import DONE, Done, Pending, Sequel, Work, seconds
@@ -25,7 +27,7 @@ INDIRECT = object()
 """A call that has yet to be made."""
 
 
-class Calls(Messages):
+class Calls(Messages, Ordered):
     """Makes calls of a communicator for a process group."""
 
     communicator: Communicator
@@ -33,6 +35,7 @@ class Calls(Messages):
     _rank: int
     _size: int
     _calls = 0  # collectives so far: PyTorch's sequence number
+    _has_devices = False  # tensors may lie in CUDA memory
     _coalesced: list[Work] | None = None  # calls between start_coalescing and end_coalescing
     _done: Work | None = DONE  # what a call returns that has ended
 
@@ -44,6 +47,7 @@ class Calls(Messages):
         self.communicator, self._core, self._profiled = comm, core, Profiled(core)
         self._play, self._start = core.play, core.start
         self._rank, self._size = rank, size
+        self._has_devices, self._own_streams = cuda.present(), {}
 
     def _directly(
         self,
@@ -55,11 +59,13 @@ class Calls(Messages):
         reduces: bool = False,
         root: int = 0,
     ) -> Any:
-        """Makes a call in the fewest steps, as most are made: of contiguous tensors, one for a
-        buffer, of a type that the core knows.  INDIRECT: nothing was sent, as the call needs more
-        than that."""
+        """Makes a call in the fewest steps, as most are made: of contiguous tensors in host memory,
+        one for a buffer, of a type that the core knows.  INDIRECT: nothing was sent, as the call
+        needs more than that."""
         try:
             if tensors != 1 or profiler._is_profiler_enabled:
+                return INDIRECT
+            if self._has_devices and recv.is_cuda:
                 return INDIRECT
             op = NAMES[opts.reduceOp.op] if reduces else "sum"
             if opts.asyncOp:
@@ -88,7 +94,8 @@ class Calls(Messages):
         core = self._observed
         return self._make(
             opts,
-            lambda: core.start(collective, send, recv, op, root, counts),
+            (send, recv),
+            lambda stream: core.start(collective, send, recv, op, root, counts, stream),
             lambda limit: core.play(collective, send, recv, op, root, limit, counts),
             result,
             finish,
@@ -101,7 +108,8 @@ class Calls(Messages):
         core = self._observed
         return self._make(
             opts,
-            lambda: core.iallreduce_batch(buffers, op),
+            buffers,
+            lambda stream: core.iallreduce_batch(buffers, op, stream),
             lambda limit: core.allreduce_batch(buffers, op, limit),
             result,
             finish,
@@ -110,15 +118,19 @@ class Calls(Messages):
     def _make(
         self,
         opts: Any,
-        start: Callable[[], Any],
+        buffers: Sequence[torch.Tensor | None],
+        start: Callable[[int | None], Any],
         play: Callable[[float | None], None],
         result: Tensors,
         finish: Finish | None,
     ) -> Work:
         """Makes a call in the form that the options ask for."""
+        device = cuda.device_of(buffers) if self._has_devices else None
         self._calls += 1
+        if device is not None:
+            return self._in_order(opts, device, start, result, finish) or self._done
         if getattr(opts, "asyncOp", True):
-            return self._in_flight(Pending([start()], result, finish))
+            return self._in_flight(Pending([start(None)], result, finish))
         play(seconds(opts.timeout))
         if finish is not None:
             finish()
@@ -135,7 +147,11 @@ class Calls(Messages):
         finish: Finish | None,
     ) -> Work:
         self._calls += 1
-        request = self._observed.alltoallv(send, send_counts, None, recv, recv_counts, None)
+        moved = recv
+        if self._has_devices and cuda.device_of((send, recv)) is not None:
+            send, moved = send.cpu(), torch.empty_like(recv, device="cpu")
+            finish = cuda.arrival(recv, moved, finish)
+        request = self._observed.alltoallv(send, send_counts, None, moved, recv_counts, None)
         work = Pending([request], result, finish)
         if not getattr(opts, "asyncOp", True):
             work.wait(opts.timeout)

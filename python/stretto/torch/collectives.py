@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from stretto.errors import ArgumentError
-from stretto.torch import sparse
+from stretto.torch import flights, sparse
 from stretto.torch.calls import INDIRECT, Calls
 from stretto.torch.memory import shared
 from stretto.torch.operations import op_for
@@ -37,6 +37,8 @@ Lists = Sequence[Sequence[torch.Tensor]]
 
 class Collectives(Calls, Shrinking):
     """What process groups and backends share: the calls, over a communicator."""
+
+    _timeout = timedelta(minutes=30)
 
     # ---- reductions
 
@@ -287,6 +289,8 @@ class Collectives(Calls, Shrinking):
     # ---- synchronization
 
     def barrier(self, opts: Any = None) -> Work:
+        if self._has_devices:
+            self._await_streams(opts)
         return self._run(opts, "barrier", None, None)
 
     # ---- memory
@@ -296,17 +300,22 @@ class Collectives(Calls, Shrinking):
 
     def allocate_tensor(self, size: int, options: Any = None, **form: Any) -> torch.Tensor:
         """What FSDP2's set_allocate_memory_from_process_group_for_comm asks for: `size` elements
-        in memory that all ranks of this host read in place."""
-        return shared(self.communicator, (size,), form.get("dtype"))
+        in memory that all ranks of this host read in place; on a device as PyTorch makes them."""
+        dtype, device = form.get("dtype"), form.get("device")
+        if device is not None and torch.device(device).type == "cuda":
+            return torch.empty(size, dtype=dtype, device=device)
+        return shared(self.communicator, (size,), dtype)
 
     # ---- life
 
     def set_timeout(self, timeout: timedelta) -> None:
         """Limits every later call, as `timeout` of init_process_group."""
+        self._timeout = timeout
         self.communicator.set_timeout(timeout.total_seconds())
 
     def shutdown(self) -> None:
         """Leaves the group; destroy_process_group calls this."""
+        flights.forget(self)
         self.communicator.finalize()
 
     def abort(self) -> None:

@@ -182,6 +182,8 @@ class FlightRecorder:
                 entry.group.collectives -= 1
 
     def fail(self, entry: Entry) -> None:
+        if entry.failed:
+            return
         entry.failed = True
         if self.on_error is not None:
             self.on_error()

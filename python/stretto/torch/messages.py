@@ -12,6 +12,7 @@ import torch
 from torch.autograd import profiler
 
 from stretto import _core
+from stretto.torch import cuda
 from stretto.torch.profiled import Profiled
 from stretto.torch.tensors import Landing, only, readable
 from stretto.torch.work import Pending, Work
@@ -41,7 +42,10 @@ class Messages:
 
     def send(self, tensors: Sequence[torch.Tensor], dest: int, tag: int) -> Work:
         tensor = only(tensors, "send")
-        request = self._observed.isend(readable(tensor), dest, tag)
+        sent = readable(tensor)
+        if sent.is_cuda:
+            sent = sent.cpu()  # behind the work of the current stream
+        request = self._observed.isend(sent, dest, tag)
         return self._in_flight(Pending([request], [tensor]))
 
     def recv(self, tensors: Sequence[torch.Tensor], source: int, tag: int) -> Work:
@@ -53,9 +57,13 @@ class Messages:
     def _receive(self, tensors: Sequence[torch.Tensor], source: int | None, tag: int) -> Pending:
         tensor = only(tensors, "recv")
         landing = Landing(tensor)
+        moved, finish = landing.moved, landing.copy_back
+        if moved.is_cuda:
+            target, moved = moved, torch.empty_like(moved, device="cpu")
+            finish = cuda.arrival(target, moved, finish)
         rank = _core.ANY_SOURCE if source is None else source
-        request = self._observed.irecv(landing.moved, rank, tag)
-        return Pending([request], [tensor], landing.copy_back)
+        request = self._observed.irecv(moved, rank, tag)
+        return Pending([request], [tensor], finish)
 
     def monitored_barrier(
         self, opts: Any = None, wait_all_ranks: bool = False, timeout: timedelta | None = None

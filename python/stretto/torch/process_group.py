@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Any
 
 import torch
@@ -11,6 +10,7 @@ import torch.distributed as dist
 from torch.distributed import distributed_c10d as c10d
 
 from stretto.communicator import Communicator
+from stretto.torch import cuda
 from stretto.torch.collectives import Collectives
 from stretto.torch.work import Work
 
@@ -19,17 +19,11 @@ class ProcessGroup(Collectives, dist.ProcessGroup):
     """A process group, all of it in Python: PyTorch calls it without a way through C++."""
 
     _name = _description = ""
-    _timeout = timedelta(minutes=30)
+    supports_reconfigure = supports_splitting = False
 
     def __init__(self, comm: Communicator, rank: int, size: int, core: Any = None):
         dist.ProcessGroup.__init__(self, rank, size)
         self._open(comm, rank, size, core)
-
-    def set_timeout(self, timeout: timedelta) -> None:
-        self._timeout = timeout
-        super().set_timeout(timeout)
-
-    supports_reconfigure = False
 
     # ---- what c10d asks of a group
 
@@ -66,7 +60,7 @@ class ProcessGroup(Collectives, dist.ProcessGroup):
 
     @property
     def _device_types(self) -> list[torch.device]:
-        return [torch.device("cpu")]
+        return [torch.device(name) for name in cuda.device_types()]
 
     def _get_backend(self, device: torch.device) -> ProcessGroup:
         return self

@@ -57,7 +57,11 @@ class _Request(ObservedRequest):
         self._note_end()
 
     def test(self) -> bool:
-        done = self._request.test()
+        try:
+            done = self._request.test()
+        except Error:
+            self._recorder.fail(self._entry)
+            raise
         if done:
             self._note_end()
         return done

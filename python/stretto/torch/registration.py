@@ -12,6 +12,7 @@ import torch.distributed as dist
 
 from stretto.communicator import Communicator
 from stretto.errors import ArgumentError, UnsupportedError
+from stretto.torch import cuda
 from stretto.torch.bootstrap import join
 from stretto.torch.collectives import Collectives
 from stretto.torch.recorded import recorded
@@ -28,7 +29,7 @@ def register() -> None:
     """Registers the backend by its name: the entry point `stretto` of the group
     `torch.distributed.backends`."""
     if NAME.upper() not in dist.Backend._plugins:
-        dist.Backend.register_backend(NAME, create, extended_api=True, devices=["cpu"])
+        dist.Backend.register_backend(NAME, create, extended_api=True, devices=cuda.device_types())
 
 
 def replace_gloo() -> None:
@@ -47,7 +48,7 @@ def replace_gloo() -> None:
         "gloo",
         create,
         extended_api=True,
-        devices=["cpu"],
+        devices=cuda.device_types(),
         # Not of the type GLOO: DDP takes what has it for PyTorch's own, by a cast.
         _backend_type=dist.ProcessGroup.BackendType.CUSTOM,
     )
@@ -130,7 +131,7 @@ def _maker(mode: str) -> Callable[[Communicator, int, int, Any], Any]:
 
 def communicator(group: Any = None) -> Communicator:
     """The communicator behind a process group (None: the default group), as for `stats()` or
-    `force_algorithm`.  Raises ArgumentError if the group's CPU backend is not Stretto's."""
+    `force_algorithm`.  Raises ArgumentError if no backend of the group is Stretto's."""
     return backend_of(dist.group.WORLD if group is None else group).communicator
 
 
@@ -138,11 +139,16 @@ def backend_of(group: Any) -> Collectives:
     """The Stretto backend of a process group.  Raises ArgumentError if it has none."""
     found = group
     if group is not None and not isinstance(group, Collectives):
-        try:
-            found = group._get_backend(torch.device("cpu"))
-        except RuntimeError:  # it has none for the CPU
-            found = None
-        found = getattr(found, "calls", found)  # of a compiled backend
+        backends = [_backend_for(group, device) for device in cuda.device_types()]
+        found = next((each for each in backends if isinstance(each, Collectives)), None)
     if not isinstance(found, Collectives):
         raise ArgumentError("this process group has no stretto backend")
     return found
+
+
+def _backend_for(group: Any, device: str) -> Any:
+    try:
+        found = group._get_backend(torch.device(device))
+    except RuntimeError:  # it has none
+        return None
+    return getattr(found, "calls", found)  # of a compiled backend

@@ -26,7 +26,7 @@ def allreduce(group: Collectives, tensor: torch.Tensor, opts: Any) -> Work:
         raise ArgumentError(f"all_reduce of a {tensor.layout} tensor; to_sparse() makes COO")
     if op != ReduceOp.SUM:
         raise ArgumentError(f"all_reduce of a sparse tensor by {op}; only SUM is defined")
-    own = tensor.coalesce()
+    own = tensor.coalesce().cpu()
     indices, values = own.indices().contiguous(), own.values().contiguous()
     core, size = group._core, group._size
     counts = torch.empty(size, dtype=torch.int64, device="cpu")

@@ -99,7 +99,7 @@ class Landing:
         if target.is_contiguous() and not fresh and not target.is_conj() and not target.is_neg():
             self.buffer = target
             return
-        self.buffer = made = torch.empty(target.shape, dtype=target.dtype)
+        self.buffer = made = torch.empty(target.shape, dtype=target.dtype, device=target.device)
 
         def copy_back() -> None:
             target.copy_(made)
@@ -138,7 +138,8 @@ class Parts:
         if self._adjacent is not None:
             return as_moved(self._adjacent), None
         lengths = [tensor.numel() for tensor in self.tensors]
-        made = torch.empty(sum(lengths), dtype=self.tensors[0].dtype)
+        first = self.tensors[0]
+        made = torch.empty(sum(lengths), dtype=first.dtype, device=first.device)
 
         def copy_back() -> None:
             for tensor, part in zip(self.tensors, made.split(lengths), strict=True):

@@ -217,7 +217,7 @@ public:
     // ---- synchronization
 
     WorkPointer barrier(const c10d::BarrierOptions &opts) override {
-        if (!opts.asyncOp && runs_here())
+        if (!opts.asyncOp && runs_here() && !at::hasCUDA()) // which has streams to wait for
             return ended(opts, {}, [&] { return stretto_barrier(comm_); });
         return ask("barrier", opts);
     }
@@ -295,7 +295,10 @@ public:
     at::Tensor allocateTensor(long size, at::TensorOptions options) override {
         const py::gil_scoped_acquire gil;
         const py::object dtype = py::cast(c10::typeMetaToScalarType(options.dtype()));
-        return calls_.attr("allocate_tensor")(size, py::arg("dtype") = dtype).cast<at::Tensor>();
+        const py::object device = py::cast(options.device());
+        return calls_
+            .attr("allocate_tensor")(size, py::arg("dtype") = dtype, py::arg("device") = device)
+            .cast<at::Tensor>();
     }
 
     py::object calls() const { return calls_; }

@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Training on CUDA tensors.  The folder of simulated_cuda is the argument."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+import simulated_cuda
+
+FOLDER = Path(sys.argv[1])
+simulated_cuda.preload(FOLDER)
+import on_cuda  # noqa: E402
+import on_cuda_groups  # noqa: E402
+import torch.distributed as dist  # noqa: E402
+import worlds  # noqa: E402
+
+on_cuda.prepare(FOLDER)
+worlds.begin(os.environ["STORE"], int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"]))
+on_cuda_groups.ddp()
+dist.destroy_process_group()
+print("all right")

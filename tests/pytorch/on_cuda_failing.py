@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Ranks with CUDA tensors that are late or die, and a driver that fails."""
+
+from __future__ import annotations
+
+import os
+import time
+from datetime import timedelta
+
+import on_cuda
+import pytest
+import torch
+import torch.distributed as dist
+from on_cuda import COUNT, here
+
+
+def late_rank(asynchronous: bool) -> tuple[str, str]:
+    """Rank 1 does not come in time.  What the others are told: of the call, by the next one."""
+    rank, size = here()
+    group = dist.new_group(timeout=timedelta(seconds=1))
+    x = torch.ones(COUNT, device="cuda")
+    told = ""
+    if rank != 1:
+        work = dist.all_reduce(x, group=group, async_op=asynchronous)
+        if asynchronous:
+            end = time.monotonic() + 60
+            while not work.is_completed() and time.monotonic() < end:
+                time.sleep(0.01)
+            told = str(work.exception())
+            with pytest.raises(RuntimeError):
+                work.wait()
+            with pytest.raises(RuntimeError):
+                work.get_future().wait()
+        torch.cuda.synchronize()  # the stream goes on
+    else:
+        time.sleep(3)
+    try:
+        dist.all_reduce(x, group=group)
+        torch.cuda.synchronize()
+        dist.all_reduce(x, group=group)
+    except RuntimeError as error:
+        return told, str(error)
+    return told, ""
+
+
+def dead_rank() -> None:
+    """Rank 1 dies; the next call of the others says so."""
+    rank, _ = here()
+    x = torch.ones(COUNT, device="cuda")
+    dist.all_reduce(x)
+    torch.cuda.synchronize()
+    if rank == 1:
+        os._exit(3)
+    dist.all_reduce(x)
+    torch.cuda.synchronize()  # the stream goes on
+    dist.all_reduce(x)
+
+
+def broken_copy() -> str:
+    """The driver fails on rank 1."""
+    rank, _ = here()
+    x = torch.ones(COUNT, device="cuda")
+    torch.cuda.synchronize()
+    if rank == 1:
+        on_cuda.parts.fail(0, 700)
+    work = dist.all_reduce(x, async_op=True)
+    end = time.monotonic() + 60
+    while not work.is_completed() and time.monotonic() < end:
+        time.sleep(0.01)
+    return str(work.exception())

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Groups of ranks with CUDA tensors: their names, messages, memory, and training."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.distributed as dist
+import worlds
+from exact import assert_same, mine
+from on_cuda import COUNT, F32, here, on_device
+from stretto.torch import communicator
+from torch import nn
+
+
+def messages() -> None:
+    rank, size = here()
+    if size == 1:
+        return
+    right, left = (rank + 1) % size, (rank - 1) % size
+    x, y = on_device(rank), torch.zeros(COUNT, 2, device="cuda")[:, 0]
+    for work in (dist.isend(x, right), dist.irecv(y, left)):
+        work.wait()
+    assert_same(y.cpu(), mine(left, size, COUNT, F32))
+    y.zero_()
+    operations = [dist.P2POp(dist.isend, x, right), dist.P2POp(dist.irecv, y, left)]
+    for work in dist.batch_isend_irecv(operations):
+        work.wait()
+    assert_same(y.cpu(), mine(left, size, COUNT, F32))
+    sending = dist.isend(x, right)
+    assert dist.recv(y) == left
+    sending.wait()
+    assert_same(y.cpu(), mine(left, size, COUNT, F32))
+
+
+def allocated() -> None:
+    """What FSDP2 asks the backend for."""
+    backend = dist.group.WORLD._get_backend(torch.device("cuda"))
+    made = backend.allocate_tensor(5, dtype=torch.bfloat16, device=torch.device("cuda", 0))
+    assert made.is_cuda and made.shape == (5,) and made.dtype == torch.bfloat16
+    assert not backend.allocate_tensor(5, dtype=F32, device=torch.device("cpu")).is_cuda
+
+
+def subgroups() -> None:
+    rank, size = here()
+    group = dist.new_group(sorted({0, size - 1}))
+    if rank in (0, size - 1):
+        x = torch.ones(5, device="cuda")
+        dist.all_reduce(x, group=group)
+        assert x.tolist() == [min(size, 2)] * 5
+        dist.destroy_process_group(group)
+
+
+NAMES: list[tuple[str, dict[str, Any]]] = [
+    ("stretto", {}),
+    ("cpu:stretto,cuda:stretto", {}),
+    ("cuda:stretto", {}),
+    ("stretto", {"device_id": torch.device("cuda", 0)}),
+]
+
+
+def named(folder: Path) -> None:
+    """Groups that are asked for by each name take the tensors of their devices."""
+    rank, size = here()
+    dist.destroy_process_group()
+    for number, (name, options) in enumerate(NAMES):
+        store = f"file://{folder}/{number}"
+        dist.init_process_group(name, init_method=store, rank=rank, world_size=size, **options)
+        x = torch.ones(3, device="cuda")
+        dist.all_reduce(x)
+        assert x.tolist() == [size] * 3
+        if name != "cuda:stretto":
+            y = torch.ones(3)
+            dist.all_reduce(y)
+            assert y.tolist() == [size] * 3
+        found: list[Any] = [None] * size
+        dist.all_gather_object(found, {"rank": rank})
+        assert found == [{"rank": r} for r in range(size)]
+        dist.barrier()
+        subgroups()
+        assert communicator().size == size
+        dist.destroy_process_group()
+    worlds.begin(f"{folder}/again", rank, size)
+
+
+def trained(steps: int, wrap: bool) -> list[torch.Tensor]:
+    rank, size = here()
+    torch.manual_seed(3)
+    model: nn.Module = nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 4))
+    model = model.cuda() if wrap else model
+    if wrap:
+        model = nn.parallel.DistributedDataParallel(model, device_ids=[0], bucket_cap_mb=0.0005)
+    optimizer = torch.optim.SGD(model.parameters(), 0.1, foreach=False)
+    for step in range(steps):
+        optimizer.zero_grad()
+        for r in [rank] if wrap else range(size):
+            made = torch.Generator().manual_seed(1000 * step + r)
+            x, wanted = torch.randn(6, 8, generator=made), torch.randn(6, 4, generator=made)
+            if wrap:
+                x, wanted = x.cuda(), wanted.cuda()
+            loss = (model(x) - wanted).square().mean()
+            (loss if wrap else loss / size).backward()
+        optimizer.step()
+    return [parameter.detach().cpu() for parameter in model.parameters()]
+
+
+def ddp() -> None:
+    for got, wanted in zip(trained(4, True), trained(4, False), strict=True):
+        torch.testing.assert_close(got, wanted)

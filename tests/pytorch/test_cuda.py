@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""CUDA tensors: of a driver in place of CUDA's, and PyTorch's parts over it (simulated_cuda)."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+
+import on_cuda
+import on_cuda_failing
+import on_cuda_groups
+import pytest
+import simulated_cuda
+import started
+import test_collectives as collectives
+import test_layouts as layouts
+import test_works as works
+from worlds import RankError, World, Worlds
+
+pytestmark = pytest.mark.skipif(shutil.which("c++") is None, reason="needs a C++ compiler")
+
+
+@pytest.fixture(scope="module")
+def worlds() -> Iterator[Worlds]:
+    with Worlds(on_cuda.prepare, simulated_cuda.build()) as made:
+        yield made
+
+
+@pytest.fixture(params=[1, 2, 3])
+def world(request, worlds: Worlds) -> World:
+    return worlds[request.param]
+
+
+def named(function) -> str:
+    return function.__name__
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        collectives.all_reduce,
+        collectives.all_reduce_coalesced,
+        collectives.reduce,
+        collectives.reduce_scatter_tensor,
+        collectives.reduce_scatter,
+        collectives.premultiplied,
+        collectives.broadcast,
+        collectives.all_gather,
+        collectives.all_gather_uneven,
+        collectives.all_gather_into_tensor,
+        collectives.gather,
+        collectives.scatter,
+        collectives.all_to_all,
+        collectives.all_to_all_single,
+        collectives.all_to_all_single_uneven,
+        collectives.barriers,
+    ],
+    ids=named,
+)
+def test_collective(worlds: Worlds, case) -> None:
+    worlds[3].run(on_cuda.of_few, case)
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        layouts.all_reduce_of_views,
+        layouts.channels_last,
+        layouts.movement_of_views,
+        layouts.reduce_scatter_of_views,
+        layouts.views_in_flight,
+        layouts.parts_of_one_tensor,
+        layouts.in_place,
+        works.waits_on_another_thread,
+        works.starts_on_another_thread,
+        works.works_are_polled,
+        works.works_are_dropped,
+        works.all_kinds_in_flight,
+        works.wrong_arguments,
+    ],
+    ids=named,
+)
+def test_as_in_host_memory(worlds: Worlds, case) -> None:
+    worlds[2].run(on_cuda.by_default, case)
+
+
+@pytest.mark.parametrize("asynchronous", [False, True], ids=["blocking", "async_op"])
+def test_no_host_waits(world: World, asynchronous) -> None:
+    world.run(on_cuda.every_form, asynchronous)
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        on_cuda.coalesced,
+        on_cuda.beside_the_program,
+        on_cuda.memory_stays,
+        on_cuda.both_memories,
+        on_cuda.barriers,
+        on_cuda.futures,
+        on_cuda_groups.messages,
+        on_cuda_groups.allocated,
+        on_cuda_groups.subgroups,
+    ],
+    ids=named,
+)
+def test_streams(world: World, case) -> None:
+    world.run(case)
+
+
+def test_names_of_groups(pair: World, tmp_path) -> None:
+    pair.run(on_cuda_groups.named, tmp_path)
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3])
+def test_training(ranks, tmp_path) -> None:
+    for done in started.run(ranks, "cuda_training", tmp_path, simulated_cuda.build()):
+        assert done.stdout == "all right\n", done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("asynchronous", [False, True], ids=["blocking", "async_op"])
+def test_a_rank_that_is_late(worlds: Worlds, asynchronous) -> None:
+    told = worlds[3].run(on_cuda_failing.late_rank, asynchronous)
+    for rank in (0, 2):
+        of_the_call, by_the_next = told[rank]
+        assert "rank 1" in by_the_next or "ranks [1]" in by_the_next, told
+        assert not asynchronous or "1" in of_the_call, told
+
+
+def test_an_error_of_the_driver(worlds: Worlds) -> None:
+    """On all ranks; their device is broken then."""
+    world = worlds[2]
+    told = world.run(on_cuda_failing.broken_copy)
+    world.broken = True
+    world.close()
+    assert all("rank 1" in text and "CUDA_ERROR_ILLEGAL_ADDRESS" in text for text in told), told
+
+
+def test_death_of_a_rank(worlds: Worlds) -> None:
+    with pytest.raises(RankError, match=r"rank 0: [\s\S]*rank 1[\s\S]*rank 1: ended"):
+        worlds[3].run(on_cuda_failing.dead_rank, timeout=60)
