@@ -63,7 +63,10 @@ def broken_copy() -> str:
     torch.cuda.synchronize()
     if rank == 1:
         on_cuda.parts.fail(0, 700)
-    work = dist.all_reduce(x, async_op=True)
+    try:
+        work = dist.all_reduce(x, async_op=True)
+    except RuntimeError as error:  # the other rank's device has failed before this call began
+        return str(error)
     end = time.monotonic() + 60
     while not work.is_completed() and time.monotonic() < end:
         time.sleep(0.01)

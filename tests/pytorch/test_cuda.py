@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator
 
@@ -112,7 +113,8 @@ def test_names_of_groups(pair: World, tmp_path) -> None:
     pair.run(on_cuda_groups.named, tmp_path)
 
 
-@pytest.mark.parametrize("ranks", [1, 2, 3])
+# Each takes half a minute: one number of ranks, unless it is make test-full.
+@pytest.mark.parametrize("ranks", [1, 2, 3] if os.environ.get("STRETTO_TEST_FULL") else [2])
 def test_training(ranks, tmp_path) -> None:
     for done in started.run(ranks, "cuda_training", tmp_path, simulated_cuda.build()):
         assert done.stdout == "all right\n", done.stdout + done.stderr

@@ -208,8 +208,8 @@ def default_device() -> None:
         tensor_parallel,
         loaders,
         profiles,
-        late_ranks_are_named,
         default_device,
+        late_ranks_are_named,  # last: ranks have made different numbers of barriers then
     ],
     ids=lambda function: function.__name__,
 )
