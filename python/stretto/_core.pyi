@@ -340,8 +340,8 @@ def explain(
 ) -> dict[str, Any]:
     """`link`: latency, overhead, seconds per byte and per reduced byte, and what hosts share; None:
     that of the profile at this path, or an assumed one.  `forced`: rules as STRETTO_ALGORITHM has
-    them, which are about whole calls: root 0.  `one_machine`: all hosts are containers of one, and
-    share `cores`."""
+    them, which are about whole calls: root 0.  `one_machine`: all hosts are containers of one
+    machine, and share `cores`."""
 
 def checked_profile(text: str) -> str:
     """A profile of a network and its calls as JSON, as the library writes it.  Raises

@@ -67,7 +67,7 @@ struct Network {
     // (elapsed.hpp), and a price() does without.
     double ring = std::numeric_limits<double>::infinity();
     // Seconds of a part that all hosts share, for each piece between hosts: of a switch that is
-    // slower than its ports, or of processors that virtual hosts share.  The schedule takes at
+    // slower than its ports, or of the processors under virtual machines.  The schedule takes at
     // least as long as this part needs for all pieces; the ports work meanwhile.  If a position
     // starts several messages at once, processors do the sender's half of this part first, so half
     // of it is added.

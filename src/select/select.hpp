@@ -42,7 +42,7 @@ struct Situation {
     Reproducible reproducible = Reproducible::off;
     int root = 0;             // of a collective that has one
     int hosts = 1;            // of all ranks
-    bool one_machine = false; // the hosts are containers of one, and share `cores`
+    bool one_machine = false; // all hosts are containers of one machine, and share `cores`
     // The host of each rank; empty if each rank has a host of its own, or all are on one host.
     std::vector<int> host_of;
     std::size_t ring = 0; // bytes of each rank's ring; 0: as long as ring_bytes() says

@@ -65,8 +65,8 @@ std::optional<std::vector<Lack>> lacks_of(std::span<const std::byte> from) {
 
 } // namespace
 
-//     | magic 4 | rank 4 | size 4 | cores here 4 | launch 8 | kernel 8 | cores | endpoints | lacks
-//     |
+//     | magic 4 | rank 4 | size 4 | cores here 4 | launch 8 | kernel 8 |
+//     | cores | endpoints | lacks |
 std::vector<std::byte> write(const RankRecord &record) {
     std::vector<std::byte> bytes(kRecordHeadBytes + sizeof(record.cores));
     const std::span<std::byte> all(bytes);

@@ -22,7 +22,7 @@ struct AddressTable {
     bool profile = false;                        // SegmentShape's
     std::uint32_t cores = 0;                     // as many as a single host would need to be as
                                                  // crowded
-    bool one_machine = false;                    // all hosts are containers of one
+    bool one_machine = false;                    // all hosts are containers of one machine
     std::vector<std::int32_t> host_of;           // by rank
     std::vector<transport::Endpoints> endpoints; // by rank
 };

@@ -224,7 +224,7 @@ bool UcxLinks::progress(Receiver &receiver, const EventSet::Ready &) {
 void UcxLinks::give_up(Link &link) noexcept {
     link.open = false;
     close(link);
-    link.window.reset(); // what the peer still writes is refused
+    link.window.reset(); // what the peer writes is refused when UCX deregisters it
 }
 
 void UcxLinks::close(Link &link) noexcept {
