@@ -16,9 +16,16 @@ import started
 import test_collectives as collectives
 import test_layouts as layouts
 import test_works as works
+import torch
 from worlds import RankError, World, Worlds
 
-pytestmark = pytest.mark.skipif(shutil.which("c++") is None, reason="needs a C++ compiler")
+pytestmark = [
+    pytest.mark.skipif(shutil.which("c++") is None, reason="needs a C++ compiler"),
+    pytest.mark.skipif(
+        torch.version.cuda is not None,
+        reason="this build of PyTorch has a CUDA of its own, in whose place no other can be put",
+    ),
+]
 
 
 @pytest.fixture(scope="module")
