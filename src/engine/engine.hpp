@@ -27,6 +27,7 @@
 #include "transport/shm/peer_memory.hpp"
 #include "transport/shm/segment.hpp"
 #include "transport/wait/doorbell.hpp"
+#include "transport/wait/wait_policy.hpp"
 
 namespace stretto::engine {
 
@@ -47,7 +48,7 @@ public:
     // True if there was work.  May be called whenever its owner waits, by any of its threads.
     virtual bool progress() = 0;
     // The longest sleep in nanoseconds between two such calls, if no doorbell rings for the work.
-    virtual std::uint64_t longest_nap() const { return ~std::uint64_t{0}; }
+    virtual std::uint64_t longest_nap() const { return transport::kNoNap; }
 };
 
 class Engine {
@@ -333,12 +334,11 @@ private:
     } still_;
     Companion *const companion_; // null: none
     // Steps of all calls in flight that an executor performs.
-    static constexpr std::uint64_t kNoNap = ~std::uint64_t{0};
-    std::shared_ptr<Bell> bell_;         // null: no call had an executor
-    std::vector<Executor *> ring_users_; // executors that know of this host's rings
-    std::uint32_t issued_ = 0;           // and not complete
-    std::uint64_t nap_ns_ = kNoNap;      // the longest sleep, for executors that are polled
-    std::uint32_t closed_gates_ = 0;     // of calls in flight; they are polled as well
+    std::shared_ptr<Bell> bell_;               // null: no call had an executor
+    std::vector<Executor *> ring_users_;       // executors that know of this host's rings
+    std::uint32_t issued_ = 0;                 // and not complete
+    std::uint64_t nap_ns_ = transport::kNoNap; // the longest sleep, for executors that are polled
+    std::uint32_t closed_gates_ = 0;           // of calls in flight; they are polled as well
 };
 
 } // namespace stretto::engine

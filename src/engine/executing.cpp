@@ -125,7 +125,7 @@ bool Engine::issue(Run &run, const Step &step, int outs, transport::Location whe
 void Engine::forget_issued(Run &run, std::uint32_t step) {
     run.issued->remove(step);
     if (--issued_ == 0)
-        nap_ns_ = kNoNap;
+        nap_ns_ = transport::kNoNap;
 }
 
 // Completes the issued steps that have ended.

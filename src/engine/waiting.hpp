@@ -21,9 +21,9 @@ public:
     void diagnose(std::uint64_t waited_ns) override;
     std::uint64_t longest_nap() const override {
         constexpr std::uint64_t kGateNapNs = 20'000;
-        const std::uint64_t gates = engine_.closed_gates_ == 0 ? kNoNap : kGateNapNs;
+        const std::uint64_t gates = engine_.closed_gates_ == 0 ? transport::kNoNap : kGateNapNs;
         const std::uint64_t others =
-            engine_.companion_ == nullptr ? kNoNap : engine_.companion_->longest_nap();
+            engine_.companion_ == nullptr ? transport::kNoNap : engine_.companion_->longest_nap();
         return std::min({engine_.nap_ns_, gates, others});
     }
     // A thread that plays several calls together, of which one may wait for data and another for

@@ -27,12 +27,14 @@ bool Messenger::copying(const Transfer &transfer, const Body &body) {
 }
 
 void Messenger::prepare(Transfer &transfer, MemoryKind memory) {
+    if (memory == MemoryKind::host)
+        return;
     transfer.device = std::make_unique<DeviceCopies>(*engine::executor_of(memory));
 }
 
 // The data of a short message are copied at once: then it is like one from host memory.
 void Messenger::prepare(Send &send, MemoryKind memory) {
-    if (send.bytes > kEagerBytes)
+    if (memory == MemoryKind::host || send.bytes > kEagerBytes)
         return prepare(static_cast<Transfer &>(send), memory);
     send.host_copy = std::make_unique_for_overwrite<std::byte[]>(send.bytes);
     copying(send, [&] {
@@ -212,7 +214,7 @@ Error Messenger::copy_error(const Transfer &transfer, const Error &why) const {
 }
 
 void Messenger::set_nap() {
-    std::uint64_t nap = ~std::uint64_t{0};
+    std::uint64_t nap = transport::kNoNap;
     for (const Copied &each : copied_)
         if (each.by->whole ||
             (each.by->ring != nullptr && each.by->ring->ended() != each.by->ring->issued()))

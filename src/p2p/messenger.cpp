@@ -27,8 +27,7 @@ Messenger::~Messenger() {
 
 void Messenger::send(const void *data, std::size_t bytes, MemoryKind memory, int dest, int tag) {
     Send transfer(data, bytes, {kUser, rank_, tag}, dest, {});
-    if (memory != MemoryKind::host)
-        prepare_together([&] { prepare(transfer, memory); });
+    prepare_together([&] { prepare(transfer, memory); });
     begin_together([&] {
         begin(transfer);
         advance_if_needed();
@@ -41,8 +40,7 @@ void Messenger::send(const void *data, std::size_t bytes, MemoryKind memory, int
 std::optional<Error> Messenger::receive(void *data, std::size_t capacity, MemoryKind memory,
                                         int source, int tag, Taken &taken) {
     Receive transfer(data, capacity, {kUser, source, tag}, {});
-    if (memory != MemoryKind::host)
-        prepare_together([&] { prepare(transfer, memory); });
+    prepare_together([&] { prepare(transfer, memory); });
     begin_together([&] {
         begin(transfer);
         advance_if_needed();
@@ -58,8 +56,7 @@ Transfer *Messenger::start_send(const void *data, std::size_t bytes, MemoryKind 
     prepare_together([&] {
         transfer =
             std::make_unique<Send>(data, bytes, Envelope{context, rank_, tag}, dest, purpose);
-        if (memory != MemoryKind::host)
-            prepare(*transfer, memory);
+        prepare(*transfer, memory);
     });
     begin_together([&] {
         begin(*transfer);
@@ -74,8 +71,7 @@ Transfer *Messenger::start_receive(void *data, std::size_t capacity, MemoryKind 
     prepare_together([&] {
         transfer =
             std::make_unique<Receive>(data, capacity, Envelope{context, source, tag}, purpose);
-        if (memory != MemoryKind::host)
-            prepare(*transfer, memory);
+        prepare(*transfer, memory);
     });
     begin_together([&] {
         begin(*transfer);

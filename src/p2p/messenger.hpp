@@ -228,7 +228,7 @@ private:
 
     // The caller does not hold the lock.
     bool something_to_do() const;
-    // device_messages.cpp
+    // device_messages.cpp.  For host memory there is nothing to prepare.
     void prepare(Transfer &transfer, MemoryKind memory);
     void prepare(Send &send, MemoryKind memory);
     void poll_executors();
@@ -270,7 +270,7 @@ private:
     StagingRings sent_, received_;
     std::shared_ptr<engine::Bell> bell_;                   // null: there were no such messages
     std::atomic<bool> copies_{false};                      // copied_ is not empty
-    std::atomic<std::uint64_t> nap_ns_{~std::uint64_t{0}}; // while copies are on their way
+    std::atomic<std::uint64_t> nap_ns_{transport::kNoNap}; // while copies are on their way
     ProgressThread progress_thread_;                       // last: its thread uses all of the above
 };
 

@@ -241,8 +241,8 @@ std::string time_in_words(double seconds) {
 // few ranks, while the others sleep.  So bytes must take far longer than that; the more where all
 // hosts share cores, as prices do not know what bytes cost these.
 static bool is_of_bytes(const Verdicts &v, const Situation &s) {
-    // Bytes take longer than so many messages without any.
-    const double long_messages = crowds_one_machine(s) ? 400 : 100;
+    // So many messages without any bytes take less.
+    const double least_messages = crowds_one_machine(s) ? 400 : 100;
     const Profile &profile = s.profile;
     const cost::Link &link = profile.between;
     double least = v.chosen->price.seconds;
@@ -252,7 +252,7 @@ static bool is_of_bytes(const Verdicts &v, const Situation &s) {
                 std::min(least, link.byte * static_cast<double>(std::max(
                                                 each.price.bytes_sent, each.price.bytes_received)));
     return v.chosen->price.seconds < 1.1 * least &&
-           least > long_messages * (link.latency + link.overhead + profile.common);
+           least > least_messages * (link.latency + link.overhead + profile.common);
 }
 
 // Whether what a trial would show of one is true of the other, as far as prices know: they send as

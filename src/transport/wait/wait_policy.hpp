@@ -9,6 +9,8 @@
 
 namespace stretto::transport {
 
+inline constexpr std::uint64_t kNoNap = ~std::uint64_t{0}; // sleeps may take any time
+
 // The condition that a thread waits for.
 class Waitable {
 public:
@@ -19,7 +21,7 @@ public:
     // communicator and throws.
     virtual void diagnose(std::uint64_t waited_ns) = 0;
     // The longest sleep in nanoseconds, if the event that ends the wait rings no doorbell.
-    virtual std::uint64_t longest_nap() const { return ~std::uint64_t{0}; }
+    virtual std::uint64_t longest_nap() const { return kNoNap; }
     // Whether progress that others report could end the wait, as the last attempt has found.
     virtual bool awaits_progress() const { return true; }
 };
