@@ -9,6 +9,7 @@
 #include "base/clock.hpp"
 #include "base/kernel_files.hpp"
 #include "base/status.hpp"
+#include "transport/remote/put_window.hpp"
 
 namespace stretto::transport::ucp {
 
@@ -42,9 +43,10 @@ public:
     Settings &operator=(const Settings &) = delete;
 
     const Config *get() const { return config_; }
-    void set(const char *name, const std::string &value) {
-        library_.check(library_.config_modify(config_, name, value.c_str()),
-                       std::string("take ") + value + " for UCX_" + name);
+    void set(const Setting &setting) {
+        const auto &[name, value] = setting;
+        library_.check(library_.config_modify(config_, name.c_str(), value.c_str()),
+                       "take " + value + " for UCX_" + name);
     }
     // What UCX prints of them: one line each, as in its configuration file.
     std::string text() const {
@@ -58,10 +60,23 @@ private:
     Config *config_ = nullptr;
 };
 
+std::string transports_in(std::string_view printed) {
+    return std::string(line_after(printed, "UCX_TLS=").value_or("all"));
+}
+
 } // namespace
 
+// A put of registered memory needs no copy.  By its own estimates UCX may make one all the same,
+// in buffers of 8 KiB (1.18 does, of all that it puts over soft RoCE).
+std::vector<Setting> own_settings(std::string_view printed) {
+    std::vector<Setting> own{{"TLS", without_unnamed_tcp(transports_in(printed))}};
+    if (line_after(printed, "UCX_ZCOPY_THRESH=") == "auto")
+        own.push_back({"ZCOPY_THRESH", std::to_string(kLeastPutBytes)});
+    return own;
+}
+
 std::string named_transports(const Library &library) {
-    return std::string(line_after(Settings(library).text(), "UCX_TLS=").value_or("all"));
+    return transports_in(Settings(library).text());
 }
 
 bool names_tcp(std::string_view transports) {
@@ -86,7 +101,8 @@ std::string without_unnamed_tcp(std::string_view transports) {
 
 OwnedContext::OwnedContext(const Library &library, std::size_t endpoints) : library_(library) {
     Settings settings(library);
-    settings.set("TLS", without_unnamed_tcp(named_transports(library)));
+    for (const Setting &each : own_settings(settings.text()))
+        settings.set(each);
     Parameters parameters;
     parameters.set =
         Parameters::kFeaturesFlag | Parameters::kWorkersSharedFlag | Parameters::kEndpointsFlag;

@@ -95,6 +95,13 @@ private:
     std::vector<Closing> closing_;
 };
 
+// A setting of UCX, without the "UCX_" of its name.
+struct Setting {
+    std::string name, value;
+};
+// What Stretto sets, by what UCX prints of its settings (ucp_config_print).  What the user has set
+// stays: only a setting that still has UCX's default is changed, and only if this version has it.
+std::vector<Setting> own_settings(std::string_view printed);
 // The transports that UCX uses: what UCX_TLS or its configuration file says, "all" if nothing does.
 std::string named_transports(const Library &library);
 // Whether that list names UCX's own TCP.

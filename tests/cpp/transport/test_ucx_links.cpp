@@ -3,6 +3,8 @@
 // what strangers send, and what becomes of it when a peer goes.  Needs libucp.so.0.
 #include "transport/ucx_ranks.hpp"
 
+#include <map>
+#include <string>
 #include <utility>
 
 using namespace stretto;
@@ -17,6 +19,31 @@ using transport::EventSet;
 using transport::UcxMessage;
 using transport::WireMessage;
 namespace ucp = transport::ucp;
+
+namespace {
+
+std::map<std::string, std::string> changed; // settings, by Stretto
+
+ucp::Status note_change(ucp::Config *config, const char *name, const char *value) {
+    changed[name] = value;
+    return ucp::library().config_modify(config, name, value);
+}
+
+} // namespace
+
+TEST_CASE("settings of UCX that the user has not set are Stretto's, the others the user's") {
+    ucp::Library noting = ucp::library();
+    noting.config_modify = &note_change;
+    const auto context = [&] {
+        changed.clear();
+        (void)ucp::OwnedContext(noting, 1);
+        return changed;
+    };
+    CHECK(context()["ZCOPY_THRESH"] == std::to_string(transport::kLeastPutBytes));
+    const test::With users("UCX_ZCOPY_THRESH", "32k");
+    CHECK(context().count("ZCOPY_THRESH") == 0);
+    CHECK(context().count("TLS") == 1);
+}
 
 TEST_CASE("all payloads arrive, and all but long cells in order") {
     World world;

@@ -72,6 +72,23 @@ TEST_CASE("UCX's own TCP is used only where it is named") {
         CHECK(!names_tcp(list));
 }
 
+TEST_CASE("UCX copies nothing that is long enough to be put, unless the user wants it to") {
+    using transport::ucp::own_settings;
+    const auto said = [](const std::string &printed) {
+        std::string all;
+        for (const auto &[name, value] : own_settings(printed))
+            all += name + "=" + value + " ";
+        return all;
+    };
+    const std::string zcopy = "ZCOPY_THRESH=" + std::to_string(transport::kLeastPutBytes) + " ";
+    CHECK(zcopy == "ZCOPY_THRESH=8192 "); // as docs/ucx.md says
+    CHECK(said("UCX_TLS=rc,ud\nUCX_ZCOPY_THRESH=auto\n") == "TLS=rc,ud " + zcopy);
+    CHECK(said("UCX_ZCOPY_THRESH=auto\nUCX_TLS=all\n") == "TLS=^tcp " + zcopy);
+    for (const char *users : {"16K", "0", "inf"})
+        CHECK(said("UCX_TLS=all\nUCX_ZCOPY_THRESH=" + std::string(users) + "\n") == "TLS=^tcp ");
+    CHECK(said("") == "TLS=^tcp "); // a version without it
+}
+
 // As UCX 1.13 and 1.22 print them.
 TEST_CASE("puts are for devices, and UCX says where it emulates them") {
     using transport::ucp::names_device_puts;
