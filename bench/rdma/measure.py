@@ -32,8 +32,9 @@ LIBRARIES = ["-lucp", "-lucs", "-libverbs", "-ldl"]
 
 def compiled(folder: Path) -> Path:
     program = folder / "rdma_bench"
-    sources = sorted(map(str, HERE.glob("*.c")))
-    command = ["cc", *FLAGS, "-o", str(program), *sources, *LIBRARIES]
+    watch = ROOT / "tests/rdma"
+    sources = [*sorted(map(str, HERE.glob("*.c"))), str(watch / "verbs_watch.c")]
+    command = ["cc", *FLAGS, f"-I{watch}", "-o", str(program), *sources, *LIBRARIES]
     if subprocess.run(command, check=False).returncode != 0:
         raise machine.Impossible("no program (apt-get install libucx-dev libibverbs-dev)")
     return program

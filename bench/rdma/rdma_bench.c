@@ -84,7 +84,7 @@ static uint64_t *filled(const struct job *job) {
 }
 
 static void count_anew(void) {
-    memset(&counts, 0, sizeof(counts));
+    memset(&verbs_counts, 0, sizeof(verbs_counts));
 }
 
 // When the device has been quiet for a moment.  The kernel counts anew after 10 ms.
@@ -114,12 +114,12 @@ static void say(const char *name, unsigned long long value) {
 }
 
 static void say_counts(void) {
-    say("registrations", counts.registrations);
-    say("writes", counts.writes);
-    say("sends", counts.sends);
-    say("from_buffer", counts.watched_bytes);
-    say("from_elsewhere", counts.other_bytes);
-    say("inline", counts.inline_bytes);
+    say("registrations", verbs_counts.registrations);
+    say("writes", verbs_counts.writes);
+    say("sends", verbs_counts.sends);
+    say("from_buffer", verbs_counts.watched_bytes);
+    say("from_elsewhere", verbs_counts.other_bytes);
+    say("inline", verbs_counts.inline_bytes);
     say("into_receives", shared->received_bytes);
 }
 
@@ -144,14 +144,14 @@ static void measure_registration(struct job job) {
         way->deregister(registration);
         const uint64_t ended = now_ns();
         say(names[turn][0], us(registered - began));
-        say(names[turn][1], us(counts.registration_ns));
-        say(names[turn][2], counts.registrations);
+        say(names[turn][1], us(verbs_counts.registration_ns));
+        say(names[turn][2], verbs_counts.registrations);
         say(names[turn][3], us(ended - registered));
-        say(names[turn][4], counts.deregistrations);
+        say(names[turn][4], verbs_counts.deregistrations);
     }
     count_anew();
     munmap(memory, job.bytes);
-    say("unmapped_ends", counts.deregistrations);
+    say("unmapped_ends", verbs_counts.deregistrations);
     say_end();
 }
 
@@ -166,7 +166,7 @@ static void measure_slice(struct job job, bool own) {
     const uint64_t began = now_ns();
     way->send(0, memory, job.bytes, 0, registration);
     const uint64_t returned = now_ns();
-    const bool posted = counts.writes != 0;
+    const bool posted = verbs_counts.writes != 0;
     if (job.silent)
         wait_for(&shared->let_go, 1);
     finish(way);
@@ -221,10 +221,10 @@ static void measure_stream(struct job job, const struct stream *stream) {
         slices[i].registration = own;
         slices[i].registered = now_ns();
         way->progress(); // what has become due meanwhile goes first
-        const uint64_t writes = counts.writes;
+        const uint64_t writes = verbs_counts.writes;
         way->send(i, memory + i * words, job.bytes, i * job.bytes, own);
         slices[i].returned = now_ns();
-        slices[i].posted = counts.writes > writes;
+        slices[i].posted = verbs_counts.writes > writes;
         if (stream->in_turn)
             finish(way);
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the two ways of sending slices have in common, and counts of what each asks of the device.
+// What the two ways of sending slices have in common.
 //
 // A slice is a payload, which the device writes into the window of the receiver, and a flag behind
 // it: 56 bytes, as long as the header of Stretto's messages, that name the slice.
@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "verbs_watch.h"
 
 enum { FLAG_BYTES = 56, MOST_SLICES = 256, MOST_ADDRESS_BYTES = 4096 };
 
@@ -36,19 +38,6 @@ struct way {
 extern const struct way verbs_way, ucx_way, ucx_two_way, ucx_fence_way;
 
 void flag_came(uint32_t slice);
-
-// What this process has asked of libibverbs, whatever library has done so (watch.c).
-struct counts {
-    uint64_t registrations, registered_bytes, deregistrations;
-    uint64_t registration_ns; // within ibv_reg_mr
-    // Work requests posted, and the bytes that they send: from the watched memory, from other
-    // registered memory, or copied into the request itself.
-    uint64_t writes, sends, watched_bytes, other_bytes, inline_bytes;
-    uint64_t received_bytes; // by messages, into receive buffers
-    uint64_t completions;
-};
-extern struct counts counts;
-void watch_memory(const void *first, size_t bytes);
 
 uint64_t now_ns(void);
 // Ends the process unless `fine`.

@@ -70,13 +70,13 @@ void run_receiver(const struct way *const ways[WAYS], uint64_t *own_window) {
         memset(shared->flag_ns, 0, sizeof(shared->flag_ns));
         payloads_come = flags_come = 0;
         shared->early_flags = 0;
-        counts.received_bytes = 0;
+        verbs_counts.received_bytes = 0;
         atomic_store(&shared->let_go, 0);
         if (ways[job->way]->begin != NULL)
             ways[job->way]->begin();
         atomic_store(&shared->ready, order);
         receive(ways[job->way]);
-        shared->received_bytes = counts.received_bytes;
+        shared->received_bytes = verbs_counts.received_bytes;
         atomic_store(&shared->done, order);
     }
 }

@@ -290,8 +290,8 @@ inline constexpr std::array kSettings{
                 .variable = "STRETTO_PINNED_BYTES",
                 .kind = SettingKind::bytes,
                 .fallback = "",
-                .meaning = "how much memory of a rank is pinned for what other hosts write, and of "
-                           "buffers that it sends, over UCX (docs/ucx.md); by default 64M each",
+                .meaning = "how much memory a rank pins over UCX (docs/ucx.md) for what others "
+                           "write, for its rings, and for buffers; by default 64M each",
                 .most = kMostBytes},
     SettingInfo{.setting = Setting::tuning_file,
                 .variable = "STRETTO_TUNING_FILE",

@@ -22,7 +22,7 @@ using State = UcxGreeting::State;
 
 namespace {
 
-constexpr std::uint64_t kPinnedBytes = 64 << 20; // by default, of windows and of buffers each
+constexpr std::uint64_t kPinnedBytes = 64 << 20; // by default, for each MemoryUse
 
 // Of callers' buffers.  Null: none is registered, and contributions are copied before they are
 // sent.
@@ -128,6 +128,9 @@ public:
         meeting_->forget(group_.epoch);
         links_->join(events);
         links_->use(buffers_);
+        if (pinned_bytes_)
+            links_->put_anyhow();
+        register_rings(segment);
         offer_windows(segment);
         return std::move(links_);
     }
@@ -154,9 +157,6 @@ private:
     // memory may be pinned: in most algorithms those are the ones that send.  Where UCX emulates
     // puts, messages are as good, and safer: UCX 1.13 aborts a process if a peer dies meanwhile.
     void offer_windows(transport::Segment &segment) {
-        const std::uint64_t most = pinned_bytes_.value_or(kPinnedBytes);
-        if (pinned_bytes_)
-            links_->put_anyhow();
         const int size = segment.ranks();
         const auto distance = [&](const Other &other) {
             const int after = (other.rank - group_.rank + size) % size;
@@ -169,9 +169,7 @@ private:
         std::string why;
         for (const Other *each : nearest) {
             const bool room =
-                why.empty() && (pinned_bytes_ || links_->device_puts(each->rank)) &&
-                context_->registered_bytes(ucp::MemoryUse::window) + 2 * segment.ring_bytes() <=
-                    most;
+                why.empty() && may_put(*each) && may_pin(ucp::MemoryUse::window, segment);
             try {
                 links_->offer(each->rank,
                               room ? segment.open_window(each->rank) : transport::PutWindow());
@@ -181,10 +179,33 @@ private:
             }
         }
         if (!why.empty())
-            warn("rank " + std::to_string(group_.in_job[static_cast<std::size_t>(group_.rank)]) +
-                 " takes long payloads by messages instead of puts into its memory: " + why +
-                 " (the limit of locked memory, ulimit -l, may be too low; STRETTO_PINNED_BYTES=0 "
-                 "does without puts)");
+            warn_unpinned("takes long payloads by messages instead of puts into its memory", why);
+    }
+    // Those of this rank, from which it sends what is no contribution.  Unregistered, UCX does what
+    // it needs for each put.
+    void register_rings(transport::Segment &segment) {
+        if (std::ranges::none_of(others_, [&](const Other &each) { return may_put(each); }) ||
+            !may_pin(ucp::MemoryUse::rings, segment))
+            return;
+        try {
+            links_->register_rings(segment.open_window(group_.rank));
+        } catch (const Error &error) {
+            warn_unpinned("sends long payloads slower, as its rings are not registered",
+                          error.what());
+        }
+    }
+    bool may_put(const Other &other) const {
+        return pinned_bytes_ || links_->device_puts(other.rank);
+    }
+    // Whether two rings more may be pinned for that use.
+    bool may_pin(ucp::MemoryUse use, const transport::Segment &segment) const {
+        return context_->registered_bytes(use) + 2 * segment.ring_bytes() <=
+               pinned_bytes_.value_or(kPinnedBytes);
+    }
+    void warn_unpinned(const char *what, const std::string &why) const {
+        warn("rank " + std::to_string(in_job(group_.rank)) + " " + what + ": " + why +
+             " (the limit of locked memory, ulimit -l, may be too low; STRETTO_PINNED_BYTES=0 "
+             "does without puts)");
     }
     static bool is_on_its_way(const Other &other) {
         return other.greeting != nullptr && other.greeting->state() == State::on_its_way;
@@ -233,8 +254,9 @@ std::string place_of(const transport::Opening &opening) {
 
 UcxTransport::UcxTransport(const ucp::Library &library, const transport::Opening &opening)
     : key_(opening.key), place_(place_of(opening)), pinned_bytes_(opening.network.pinned_bytes),
-      context_(std::make_shared<const ucp::OwnedContext>(library,
-                                                         static_cast<std::size_t>(opening.size))),
+      context_(std::make_shared<const ucp::OwnedContext>(
+          library, static_cast<std::size_t>(opening.size),
+          pinned_bytes_ == 0 ? ucp::Registers::no : ucp::Registers::yes)),
       buffers_(registrations(context_, pinned_bytes_)),
       meeting_(std::make_shared<UcxMeeting>(context_, key_, opening.rank)) {
     if (!reaches_network(context_))

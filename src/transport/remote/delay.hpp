@@ -19,6 +19,7 @@ public:
 
     std::string place(int rank) const override { return links_->place(rank); }
     void send(int to, const WireMessage &packet, const std::byte *payload, bool more) override;
+    std::size_t most_mail_bytes() const override { return links_->most_mail_bytes(); }
     bool sends_buffers() const override { return links_->sends_buffers(); }
     bool sends_from(int to, const std::byte *payload, std::size_t bytes) override {
         return links_->sends_from(to, payload, bytes);

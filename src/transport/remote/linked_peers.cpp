@@ -195,7 +195,7 @@ void LinkedPeers::warm(int rank, std::size_t bytes) {
     static const std::array<std::byte, kPaddingBytes> nothing{};
     locked([&] {
         for (std::size_t length; bytes > 0; bytes -= length) {
-            length = std::min(bytes, nothing.size());
+            length = std::min({bytes, nothing.size(), links_->most_mail_bytes()});
             links_->send(rank,
                          {WireMessage::padding, 0, static_cast<std::uint32_t>(length), 0, 0, 0},
                          nothing.data(), false);

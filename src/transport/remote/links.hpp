@@ -60,6 +60,8 @@ public:
     // The packet is sent by the next push(); with `more`, it waits for a later packet to the same
     // rank.  The payload must not change until it is sent.
     virtual void send(int to, const WireMessage &message, const std::byte *payload, bool more) = 0;
+    // A longer packet of mail or padding goes in several.
+    virtual std::size_t most_mail_bytes() const { return SIZE_MAX; }
     // Whether sends_from() may ever be true.
     virtual bool sends_buffers() const { return false; }
     // Whether a long cell with this payload goes to that rank straight from where the payload lies,

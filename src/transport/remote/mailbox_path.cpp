@@ -9,17 +9,19 @@ namespace stretto::transport {
 // A reader reports to the writer after it has read this much of a mailbox.
 static constexpr std::uint64_t kReportReadBytes = kMailRingBytes / 4;
 
-// Sends the new bytes of this rank's mailbox to `rank`, each lap of its ring by itself.
+// Sends the new bytes of this rank's mailbox to `rank`, each lap of its ring by itself, and in
+// packets that are as long as the links take them.
 void LinkedPeers::post_mail(int rank) {
     Peer &to = peer(rank);
     if (to.out == nullptr)
         return;
     const std::uint64_t written = to.out->written.load(std::memory_order_acquire);
     const auto *ring = reinterpret_cast<const std::byte *>(to.out + 1);
+    const std::uint64_t most = links_->most_mail_bytes();
     while (to.mailed != written) {
         const std::uint64_t at = to.mailed % kMailRingBytes;
         const auto length =
-            static_cast<std::uint32_t>(std::min(written - to.mailed, kMailRingBytes - at));
+            static_cast<std::uint32_t>(std::min({written - to.mailed, kMailRingBytes - at, most}));
         const std::uint8_t more = to.mailed + length != written ? WireMessage::kMore : 0;
         send(rank, {WireMessage::mail, more, length, to.mailed, 0, 0}, ring + at);
         to.mailed += length;

@@ -4,6 +4,12 @@
 //
 //     | cells | bulk |      each `ring_bytes` long
 //
+// A rank's own rings lie in one piece as well, since each is mapped twice (shm/rings.hpp).  That
+// piece holds all that devices read in the rings, and is half as long as all four views:
+//
+//     | cells | cells | bulk | bulk |
+//             |    window    |
+//
 // The byte at position x of a ring lies at x modulo its size, as everywhere.  A place is written
 // again only when its readers have taken what was there, as everywhere.  So a window needs no
 // credits of its own.
@@ -57,6 +63,17 @@ inline InlineVector<PutPiece, 2> payload_in_window(const WireMessage &cell,
     if (cell.length <= before_end)
         return {{ring + place, 0, cell.length}};
     return {{ring + place, 0, before_end}, {ring, before_end, cell.length - before_end}};
+}
+// Where bytes of a rank's own rings, which may lie in any of the views, lie in its window; null if
+// they are not in the rings, or go round the end of one.
+inline const std::byte *in_own_window(const PutWindow &own, const std::byte *bytes,
+                                      std::size_t length) {
+    const std::uintptr_t views = reinterpret_cast<std::uintptr_t>(own.first) - own.ring_bytes;
+    const std::uintptr_t at = reinterpret_cast<std::uintptr_t>(bytes) - views; // huge if before
+    const std::uintptr_t in_ring = at % own.ring_bytes;
+    if (at >= 4 * own.ring_bytes || in_ring + length > own.ring_bytes)
+        return nullptr;
+    return own.first + (at < 2 * own.ring_bytes ? 0 : own.ring_bytes) + in_ring;
 }
 // What its reader finds as the cell's `where`.
 inline Location location_in_window(const WireMessage &cell, std::size_t ring_bytes) {

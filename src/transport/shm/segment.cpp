@@ -120,7 +120,9 @@ void Segment::open_mirror(int rank, std::size_t first, std::size_t bytes) {
 
 // The second view of the cells and the first of the bulk ring are neighbours (rings.hpp).
 PutWindow Segment::open_window(int rank) {
-    if (!mirror_->open_whole(static_cast<std::size_t>(placement_.place(rank))))
+    if (here(rank))
+        open_rings(rank);
+    else if (!mirror_->open_whole(static_cast<std::size_t>(placement_.place(rank))))
         throw Error(Status::memory, "no memory for what " + names_.of(rank) +
                                         " writes; free memory, or lower STRETTO_RING_BYTES");
     return {cells(rank) + ring_bytes_, ring_bytes_};

@@ -105,8 +105,9 @@ public:
     // Takes the memory for bytes of the cells of a rank on another host, as Mirror::open does.
     // Throws Error(memory).
     void open_mirror(int rank, std::size_t first, std::size_t bytes);
-    // The memory into which a rank on another host may write its cells by itself, all of it taken.
-    // Throws Error(memory).
+    // Both rings of a rank in one piece, with all of their memory taken: this rank's own, from
+    // which devices read, or those into which a rank on another host may write by itself.  Throws
+    // Error(memory).
     PutWindow open_window(int rank);
     // Maps the beginning of a local rank's rings into this process now, if the kernel can.  Other
     // pages are mapped when they are first touched.  Without this the first small calls take up to

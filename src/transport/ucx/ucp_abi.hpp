@@ -130,7 +130,7 @@ struct RequestParameters {
     void *reply_buffer = nullptr;
     MemoryType memory_type = host;
     void *received_info = nullptr;
-    Memory *memory = nullptr; // the registration of what is sent
+    Memory *memory = nullptr; // the registration of what is sent, or of where it is received
 
     // Of an operation on this host's memory (not a device's) whose end calls `sent`, unless it ends
     // at once.
@@ -141,6 +141,13 @@ struct RequestParameters {
         all.sent = sent;
         all.user_data = user_data;
         return all;
+    }
+    // Its memory is registered; null: it is not.
+    void use(Memory *registration) {
+        if (registration == nullptr)
+            return;
+        set |= kMemoryFlag;
+        memory = registration;
     }
 };
 

@@ -68,10 +68,14 @@ std::string transports_in(std::string_view printed) {
 
 // A put of registered memory needs no copy.  By its own estimates UCX may make one all the same,
 // in buffers of 8 KiB (1.18 does, of all that it puts over soft RoCE).
-std::vector<Setting> own_settings(std::string_view printed) {
+//
+// UCX's cache keeps what Stretto has deregistered pinned until its memory is unmapped.
+std::vector<Setting> own_settings(std::string_view printed, Registers registers) {
     std::vector<Setting> own{{"TLS", without_unnamed_tcp(transports_in(printed))}};
     if (line_after(printed, "UCX_ZCOPY_THRESH=") == "auto")
         own.push_back({"ZCOPY_THRESH", std::to_string(kLeastPutBytes)});
+    if (registers == Registers::yes && line_after(printed, "UCX_RCACHE_ENABLE=") == "try")
+        own.push_back({"RCACHE_ENABLE", "n"});
     return own;
 }
 
@@ -99,9 +103,10 @@ std::string without_unnamed_tcp(std::string_view transports) {
     return list == "all" ? "^tcp" : list;
 }
 
-OwnedContext::OwnedContext(const Library &library, std::size_t endpoints) : library_(library) {
+OwnedContext::OwnedContext(const Library &library, std::size_t endpoints, Registers registers)
+    : library_(library) {
     Settings settings(library);
-    for (const Setting &each : own_settings(settings.text()))
+    for (const Setting &each : own_settings(settings.text(), registers))
         settings.set(each);
     Parameters parameters;
     parameters.set =

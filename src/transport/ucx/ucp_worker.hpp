@@ -18,15 +18,20 @@
 
 namespace stretto::transport::ucp {
 
-// What registered memory is for: a window that a peer writes, or a caller's buffer that this rank
-// sends from.
-enum class MemoryUse : std::uint8_t { window, buffer };
+// What registered memory is for: a window that a peer writes, the rank's own rings, from which it
+// sends, or other memory that a device reads or writes for a call, such as a caller's buffer.
+enum class MemoryUse : std::uint8_t { window, rings, buffer };
+
+// Whether Stretto registers what it sends, and bounds how much.  If not, UCX keeps registrations in
+// a cache of its own.
+enum class Registers : std::uint8_t { yes, no };
 
 // Of one rank of a job.
 class OwnedContext {
 public:
     // `endpoints`: how many a worker will have, which UCX wants to know.  Throws Error(system).
-    OwnedContext(const Library &library, std::size_t endpoints);
+    OwnedContext(const Library &library, std::size_t endpoints,
+                 Registers registers = Registers::yes);
     ~OwnedContext();
     OwnedContext(const OwnedContext &) = delete;
     OwnedContext &operator=(const OwnedContext &) = delete;
@@ -45,7 +50,7 @@ public:
 private:
     const Library &library_;
     Context *context_ = nullptr;
-    mutable std::array<std::atomic<std::size_t>, 2> registered_{}; // by use
+    mutable std::array<std::atomic<std::size_t>, 3> registered_{}; // by use
 };
 
 class OwnedWorker {
@@ -101,7 +106,7 @@ struct Setting {
 };
 // What Stretto sets, by what UCX prints of its settings (ucp_config_print).  What the user has set
 // stays: only a setting that still has UCX's default is changed, and only if this version has it.
-std::vector<Setting> own_settings(std::string_view printed);
+std::vector<Setting> own_settings(std::string_view printed, Registers registers);
 // The transports that UCX uses: what UCX_TLS or its configuration file says, "all" if nothing does.
 std::string named_transports(const Library &library);
 // Whether that list names UCX's own TCP.

@@ -11,8 +11,9 @@ struct UcxCounts {
     // Cells whose payloads this rank has written into the memory of peers, the operations (one, or
     // two where a payload goes round the end of its ring), and bytes.
     std::uint64_t put_cells = 0, puts = 0, put_bytes = 0;
-    // Of those, bytes that devices read in callers' buffers (registration_cache.hpp).
-    std::uint64_t put_from_buffers_bytes = 0;
+    // Of those, bytes that devices read in callers' buffers (registration_cache.hpp), and in this
+    // rank's registered rings.
+    std::uint64_t put_from_buffers_bytes = 0, put_from_rings_bytes = 0;
     // Memory that peers may write.
     std::uint64_t registrations = 0, registered_bytes = 0;
     // Payloads of cells that this rank has copied after they had come in messages.  Those that

@@ -120,16 +120,26 @@ void UcxLinks::send(Link &peer, const WireMessage &packet, const std::byte *payl
                       0};
     // Packets that keep their order come whole: none of them waits while the payload of another is
     // fetched.
-    const auto parameters = ucp::RequestParameters::calling(
+    auto parameters = ucp::RequestParameters::calling(
         &on_sent, &sending, whole ? ucp::RequestParameters::kEagerFlag : 0);
     const std::size_t follows = is_placed(packet) ? 0 : packet.length;
+    if (follows > kMostCopiedBytes) {
+        const Registered from = in_rings(payload, follows);
+        sending.from = from.registration;
+        if (sending.from == nullptr && buffers_ != nullptr) // it goes round the end of a ring
+            sending.from = buffers_->take(payload, follows);
+        payload = from.first;
+        parameters.use(sending.from != nullptr ? sending.from->get() : nullptr);
+    }
     const ucp::Request request =
         library_.send(peer.endpoint, kPacketId, &sending.header, sizeof(sending.header), payload,
                       follows, &parameters);
-    if (request != nullptr && !ucp::is_error(request))
+    if (request != nullptr && !ucp::is_error(request)) {
         ++unsent_;
-    else
+    } else {
+        sending.from.reset();
         free_.push_back(&sending);
+    }
     if (ucp::is_error(request))
         return on_failed(&peer, peer.endpoint, ucp::error_of(request));
     if (ordered)
@@ -140,6 +150,7 @@ void UcxLinks::send(Link &peer, const WireMessage &packet, const std::byte *payl
 void UcxLinks::on_sent(ucp::Request request, ucp::Status, void *sending) {
     auto &own = *static_cast<Sending *>(sending);
     own.all->library_.request_free(request);
+    own.from.reset();
     own.all->free_.push_back(&own);
     --own.all->unsent_;
 }

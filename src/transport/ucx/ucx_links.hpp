@@ -67,6 +67,9 @@ public:
     // that memory of this rank by itself; none: it sends them in messages.  The memory outlives
     // this.  Throws Error(system) if the memory cannot be registered; then the peer sends messages.
     void offer(int rank, PutWindow window);
+    // Once: what goes from these rings of this rank, which outlive this, needs no registration of
+    // its own.  Throws Error(system).
+    void register_rings(PutWindow own);
     // Whether the peer's offer has come.
     bool offered(int rank) const { return link(rank).offered(); }
     // Whether devices write what this rank and the peer put into one another's memory.
@@ -78,6 +81,10 @@ public:
 
     std::string place(int rank) const override { return link(rank).place; }
     void send(int to, const WireMessage &packet, const std::byte *payload, bool more) override;
+    // UCX copies mail and padding that are shorter than what it sends from where it lies.  Longer
+    // packets it would register, each by itself; and 1.18 aborts if it cannot, as of the padding,
+    // which no one may write.
+    std::size_t most_mail_bytes() const override { return kMostCopiedBytes; }
     bool sends_buffers() const override { return buffers_ != nullptr; }
     bool sends_from(int to, const std::byte *payload, std::size_t bytes) override;
     void push(Which) override; // each message goes by itself, at once
@@ -89,12 +96,15 @@ public:
     // Messages that came from strangers.
     std::uint64_t ignored() const { return ignored_; }
     const UcxCounts &counts() const { return counts_; }
-    // Bytes of this rank that peers may write at present.
-    std::size_t registered() const {
-        return worker_->context()->registered_bytes(ucp::MemoryUse::window);
+    // Bytes of this rank that are registered at present: by default those that peers may write.
+    std::size_t registered(ucp::MemoryUse use = ucp::MemoryUse::window) const {
+        return worker_->context()->registered_bytes(use);
     }
 
 private:
+    // Of a payload in a message: UCX counts headers, Stretto's and its own.
+    static constexpr std::size_t kMostCopiedBytes = kLeastPutBytes - 2 * sizeof(UcxMessage);
+
     struct Early { // than its turn
         WireMessage packet;
         std::vector<std::byte> payload;
@@ -144,21 +154,29 @@ private:
 
         bool offered() const { return heard != 0 && puts.offered_by == heard; }
     };
+    using Registration = RegistrationCache::Registration;
+    // Memory, and its registration; null: UCX does what it needs.
+    struct Registered {
+        const std::byte *first = nullptr;
+        Registration registration;
+    };
     // In the hands of UCX, which reads the header until the message is sent.
     struct Sending {
         UcxLinks *all = nullptr;
         UcxMessage header;
+        Registration from;
     };
     // A put, in the hands of UCX.
     struct Putting {
         Link *link = nullptr;
         ucp::Endpoint *endpoint = nullptr;
-        RegistrationCache::Registration from; // null: UCX does what it needs
+        Registration from;
     };
     // Of a long payload.
     struct Receiving {
         Link *link = nullptr;
         WireMessage packet;
+        Registration to;
     };
 
     Reports reports() const override { return Reports::when_armed; }
@@ -175,8 +193,8 @@ private:
     void send_long(Link &peer, const WireMessage &packet, const std::byte *payload);
     bool can_put(Link &peer);
     void put(Link &peer, const WireMessage &cell, const std::byte *payload);
-    void put(Link &peer, const std::byte *from, std::size_t bytes, std::uint64_t at,
-             RegistrationCache::Registration registration);
+    void put(Link &peer, const Registered &from, std::size_t bytes, std::uint64_t at);
+    Registered in_rings(const std::byte *payload, std::size_t bytes) const;
     void advance_puts();
     void take_offer(Link &from, std::uint64_t mark, std::span<const std::byte> bytes);
     Link &link(int rank) { return links_[static_cast<std::size_t>(rank)]; }
@@ -218,6 +236,8 @@ private:
     const int rank_;
     const std::uint64_t mark_; // of the worker, for peers
     std::shared_ptr<RegistrationCache> buffers_;
+    PutWindow own_rings_;
+    Registration rings_;      // null: not registered
     std::vector<Link> links_; // by rank; UCX knows where they lie
     std::deque<Sending> sendings_;
     std::vector<Sending *> free_;

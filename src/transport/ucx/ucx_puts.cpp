@@ -48,6 +48,19 @@ void UcxLinks::offer(int rank, PutWindow window) {
         std::rethrow_exception(why);
 }
 
+void UcxLinks::register_rings(PutWindow own) {
+    rings_ = std::make_shared<const ucp::RegisteredMemory>(worker_->context(), own.first,
+                                                           own.bytes(), ucp::MemoryUse::rings);
+    own_rings_ = own;
+}
+
+UcxLinks::Registered UcxLinks::in_rings(const std::byte *payload, std::size_t bytes) const {
+    if (rings_ != nullptr)
+        if (const std::byte *const own = in_own_window(own_rings_, payload, bytes))
+            return {own, rings_};
+    return {payload, nullptr};
+}
+
 // Within progress() of the worker, perhaps before there is a receiver, or even before the hello.
 void UcxLinks::take_offer(Link &from, std::uint64_t mark, std::span<const std::byte> bytes) {
     if (std::exchange(from.puts.offered_by, mark) == mark)
@@ -103,12 +116,18 @@ bool UcxLinks::can_put(Link &peer) {
 }
 
 void UcxLinks::put(Link &peer, const WireMessage &cell, const std::byte *payload) {
-    const RegistrationCache::Registration registration =
+    const Registration buffer =
         buffers_ != nullptr ? buffers_->find(payload, cell.length) : nullptr;
-    if (registration != nullptr)
-        counts_.put_from_buffers_bytes += cell.length;
-    for (const PutPiece &piece : payload_in_window(cell, peer.puts.ring_bytes))
-        put(peer, payload + piece.from, piece.bytes, piece.at, registration);
+    for (const PutPiece &piece : payload_in_window(cell, peer.puts.ring_bytes)) {
+        const std::byte *const first = payload + piece.from;
+        const Registered from =
+            buffer != nullptr ? Registered{first, buffer} : in_rings(first, piece.bytes);
+        if (buffer != nullptr)
+            counts_.put_from_buffers_bytes += piece.bytes;
+        else if (from.registration != nullptr)
+            counts_.put_from_rings_bytes += piece.bytes;
+        put(peer, from, piece.bytes, piece.at);
+    }
     ++counts_.put_cells;
     counts_.put_bytes += cell.length;
     peer.puts.cells.push_back(cell);
@@ -117,23 +136,19 @@ void UcxLinks::put(Link &peer, const WireMessage &cell, const std::byte *payload
     puts_due_ = true;
 }
 
-void UcxLinks::put(Link &peer, const std::byte *from, std::size_t bytes, std::uint64_t at,
-                   RegistrationCache::Registration registration) {
+void UcxLinks::put(Link &peer, const Registered &from, std::size_t bytes, std::uint64_t at) {
     if (free_puttings_.empty()) {
         free_puttings_.push_back(&puttings_.emplace_back());
         free_puttings_.reserve(puttings_.size()); // on_put() must not throw
     }
     Putting &putting = *free_puttings_.back();
     free_puttings_.pop_back();
-    putting = {&peer, peer.endpoint, std::move(registration)};
+    putting = {&peer, peer.endpoint, from.registration};
     auto parameters = ucp::RequestParameters::calling(&on_put, &putting);
-    if (putting.from != nullptr) {
-        parameters.set |= ucp::RequestParameters::kMemoryFlag;
-        parameters.memory = putting.from->get();
-    }
+    parameters.use(from.registration != nullptr ? from.registration->get() : nullptr);
     ++counts_.puts;
-    const ucp::Request request =
-        library_.put(peer.endpoint, from, bytes, peer.puts.first + at, peer.puts.key, &parameters);
+    const ucp::Request request = library_.put(peer.endpoint, from.first, bytes,
+                                              peer.puts.first + at, peer.puts.key, &parameters);
     if (request != nullptr && !ucp::is_error(request)) {
         ++unsent_;
     } else {

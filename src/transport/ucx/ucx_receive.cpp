@@ -119,12 +119,15 @@ ucp::Status UcxLinks::take_long(Link &link, const WireMessage &packet, void *mes
         invalid(link);
         return ucp::Status::ok;
     }
-    auto receiving = std::make_unique<Receiving>(Receiving{&link, packet});
+    // The receiver names the same memory again and again.
+    auto receiving = std::make_unique<Receiving>(Receiving{
+        &link, packet, buffers_ != nullptr ? buffers_->take(place, packet.length) : nullptr});
     ucp::RequestParameters parameters;
     parameters.set = ucp::RequestParameters::kCallbackFlag | ucp::RequestParameters::kUserDataFlag |
                      ucp::RequestParameters::kMemoryTypeFlag;
     parameters.received = &on_received;
     parameters.user_data = receiving.get();
+    parameters.use(receiving->to != nullptr ? receiving->to->get() : nullptr);
     const ucp::Request request =
         library_.receive(worker_->get(), message, place, packet.length, &parameters);
     if (ucp::is_error(request)) {

@@ -187,5 +187,7 @@ TEST_CASE("the nearest ranks may write into a rank's memory, as far as memory ma
         const std::uint64_t expected = pinned_bytes.value_or(device ? 6 * kRingBytes : 0);
         CHECK(links.counts().registered_bytes == expected);
         CHECK(links.registered() == expected);
+        // Its own rings take one piece of the same bound, once more.
+        CHECK(links.registered(ucp::MemoryUse::rings) == (expected == 0 ? 0 : 2 * kRingBytes));
     }
 }

@@ -13,6 +13,7 @@
 #include "algorithms/algorithm.hpp"
 #include "engine/hosts_world.hpp"
 #include "support/ucx_settings.hpp"
+#include "support/verbs.hpp"
 #include "transport/remote/payloads.hpp"
 #include "transport/remote/put_window.hpp"
 #include "transport/ucx/ucx_links.hpp"
@@ -73,6 +74,7 @@ public:
             links->connect();
         links->join(events);
         links->put_anyhow();
+        links->register_rings(segment.open_window(rank));
         for (int other = 0; other < ranks; ++other)
             if (!segment.here(other))
                 links->offer(other, puts_ ? segment.open_window(other) : transport::PutWindow());
@@ -82,7 +84,21 @@ public:
                 links->connect();
         links_[me] = links.get();
         buffers_[me] = buffers;
+        met_.arrive_and_wait();
+        if (rank == 0)
+            before_ = ::test::asked_of_devices();
+        met_.arrive_and_wait();
         return links;
+    }
+    // What devices were asked for since all ranks were connected.
+    std::optional<::test::Verbs> asked() const {
+        std::optional<::test::Verbs> now = ::test::asked_of_devices();
+        if (now) {
+            now->registrations -= before_->registrations;
+            now->writes -= before_->writes;
+            now->written_bytes -= before_->written_bytes;
+        }
+        return now;
     }
     void note(int rank) {
         const auto me = static_cast<std::size_t>(rank);
@@ -103,6 +119,7 @@ private:
     std::vector<const UcxLinks *> links_;
     std::vector<UcxCounts> counts_;
     std::vector<std::shared_ptr<RegistrationCache>> buffers_;
+    std::optional<::test::Verbs> before_;
 };
 
 struct RankCounts : UcxCounts {
@@ -125,8 +142,28 @@ std::vector<RankCounts> allreduce(stretto::test::World world, const std::string 
                                  int rank) { return connections.connect(events, segment, rank); }))
         CHECK(stretto::test::wrong_sums(output, world.ranks()) == 0);
     std::vector<RankCounts> counts;
-    for (int rank = 0; rank < world.ranks(); ++rank)
+    ::test::Verbs expected;
+    for (int rank = 0; rank < world.ranks(); ++rank) {
         counts.push_back({connections.of(rank), connections.buffers_of(rank)});
+        const RankCounts &own = counts.back();
+        CHECK(own.put_from_buffers_bytes + own.put_from_rings_bytes == own.put_bytes);
+        expected.registrations += own.buffers.registrations;
+        expected.writes += own.puts;
+        expected.written_bytes += own.put_bytes;
+    }
+    // UCX copies nothing, else a long put would take several requests, and it registers nothing.
+    // 1.13 finds in a cache of its driver what has been deregistered.
+    if (const std::optional<::test::Verbs> asked = connections.asked()) {
+        if (puts) {
+            if (::test::deregisters())
+                CHECK(asked->registrations == expected.registrations);
+            CHECK(asked->registrations <= expected.registrations);
+            CHECK(asked->writes == expected.writes);
+            CHECK(asked->written_bytes == expected.written_bytes);
+        } else if (buffer_bytes != 0) { // its pools for messages may grow
+            CHECK(asked->registrations <= expected.registrations + 2 * counts.size());
+        }
+    }
     return counts;
 }
 
@@ -211,6 +248,23 @@ TEST_CASE("contributions go straight from callers' buffers, which are registered
                 CHECK(each.buffers.registrations == 0);
             }
         }
+}
+
+// The receiver fetches them, and names the same places of its pool again.
+TEST_CASE("long payloads in messages take no registration of their own") {
+    const ::test::With fetched("UCX_RNDV_THRESH", "64k");
+    stretto::test::World world;
+    world.host_of = {0, 1};
+    world.ring = 1 << 20;
+    world.slice = 1 << 17;
+    constexpr int calls = 6;
+    const std::size_t count = 2 * 4 * world.slice / sizeof(std::int64_t);
+    for (const RankCounts &each :
+         allreduce(world, "ring", count, calls, false, std::size_t{1} << 30)) {
+        CHECK(each.put_cells == 0);
+        CHECK(each.buffers.registrations <= 2 * world.ring / world.slice);
+        CHECK(each.buffers.registrations + each.buffers.hits >= 2 * 4 * calls);
+    }
 }
 
 TEST_CASE("answers are exact from registered buffers, also if registrations come and go") {

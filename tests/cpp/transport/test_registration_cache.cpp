@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <sys/mman.h>
 
+#include "support/verbs.hpp"
 #include "transport/ucx/registration_cache.hpp"
 
 using namespace stretto;
@@ -85,7 +87,7 @@ TEST_CASE("memory that was unmapped and mapped anew at its address is sent as it
     for (const Way way : {Way::unmap, Way::map_over, Way::move_away, Way::discard}) {
         CAPTURE(static_cast<int>(way));
         Senders senders;
-        std::byte *const memory = mapped(kRingBytes);
+        std::byte *const memory = mapped(2 * kRingBytes); // of which the first half is sent
         const std::vector<std::byte> first = numbered(kRingBytes, 1),
                                      second = numbered(kRingBytes, 2);
         std::memcpy(memory, first.data(), kRingBytes);
@@ -95,9 +97,10 @@ TEST_CASE("memory that was unmapped and mapped anew at its address is sent as it
         case Way::unmap: REQUIRE(munmap(memory, kRingBytes) == 0); break;
         case Way::map_over: break;
         case Way::move_away:
-            elsewhere = mremap(memory, kRingBytes, kRingBytes, MREMAP_MAYMOVE | MREMAP_FIXED,
-                               mapped(kRingBytes));
+            // It cannot grow where it is.  (UCX 1.13's hook drops the address of MREMAP_FIXED.)
+            elsewhere = mremap(memory, kRingBytes, 2 * kRingBytes, MREMAP_MAYMOVE);
             REQUIRE(elsewhere != MAP_FAILED);
+            REQUIRE(elsewhere != memory);
             break;
         case Way::discard: REQUIRE(madvise(memory, kRingBytes, MADV_DONTNEED) == 0); break;
         }
@@ -109,9 +112,9 @@ TEST_CASE("memory that was unmapped and mapped anew at its address is sent as it
         CHECK(counts.registrations == 2);
         CHECK(counts.unmapped == 1);
         CHECK(senders.cache->bytes() == kRingBytes);
-        (void)munmap(memory, kRingBytes);
+        (void)munmap(memory, 2 * kRingBytes);
         if (elsewhere != nullptr)
-            (void)munmap(elsewhere, kRingBytes);
+            (void)munmap(elsewhere, 2 * kRingBytes);
     }
 }
 
@@ -123,7 +126,12 @@ TEST_CASE("registrations are bounded, and the least recently used goes first") {
     for (const std::size_t i : {0u, 1u, 2u, 0u})
         CHECK(take(i) != nullptr);
     CHECK(cache.counts().registrations == 3);
-    CHECK(take(3) != nullptr); // in place of 1
+    const std::optional<test::Verbs> before = test::asked_of_devices();
+    CHECK(take(3) != nullptr);           // in place of 1
+    if (before && test::deregisters()) { // which the device has forgotten
+        CHECK(test::asked_of_devices()->registrations == before->registrations + 1);
+        CHECK(test::asked_of_devices()->deregistrations == before->deregistrations + 1);
+    }
     CHECK(cache.bytes() == 3 * bytes);
     CHECK(cache.counts().evicted == 1);
     CHECK(cache.find(buffers[1].data(), bytes) == nullptr);

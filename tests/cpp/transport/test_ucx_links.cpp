@@ -40,8 +40,10 @@ TEST_CASE("settings of UCX that the user has not set are Stretto's, the others t
         return changed;
     };
     CHECK(context()["ZCOPY_THRESH"] == std::to_string(transport::kLeastPutBytes));
-    const test::With users("UCX_ZCOPY_THRESH", "32k");
+    CHECK(context()["RCACHE_ENABLE"] == "n");
+    const test::With users("UCX_ZCOPY_THRESH", "32k"), too("UCX_RCACHE_ENABLE", "y");
     CHECK(context().count("ZCOPY_THRESH") == 0);
+    CHECK(context().count("RCACHE_ENABLE") == 0);
     CHECK(context().count("TLS") == 1);
 }
 

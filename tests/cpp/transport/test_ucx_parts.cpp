@@ -73,10 +73,10 @@ TEST_CASE("UCX's own TCP is used only where it is named") {
 }
 
 TEST_CASE("UCX copies nothing that is long enough to be put, unless the user wants it to") {
-    using transport::ucp::own_settings;
-    const auto said = [](const std::string &printed) {
+    using transport::ucp::Registers;
+    const auto said = [](const std::string &printed, Registers registers = Registers::yes) {
         std::string all;
-        for (const auto &[name, value] : own_settings(printed))
+        for (const auto &[name, value] : transport::ucp::own_settings(printed, registers))
             all += name + "=" + value + " ";
         return all;
     };
@@ -87,6 +87,11 @@ TEST_CASE("UCX copies nothing that is long enough to be put, unless the user wan
     for (const char *users : {"16K", "0", "inf"})
         CHECK(said("UCX_TLS=all\nUCX_ZCOPY_THRESH=" + std::string(users) + "\n") == "TLS=^tcp ");
     CHECK(said("") == "TLS=^tcp "); // a version without it
+    // UCX's own cache of registrations goes only if Stretto's takes its place.
+    CHECK(said("UCX_RCACHE_ENABLE=try\n") == "TLS=^tcp RCACHE_ENABLE=n ");
+    CHECK(said("UCX_RCACHE_ENABLE=try\n", Registers::no) == "TLS=^tcp ");
+    for (const char *users : {"y", "n"})
+        CHECK(said("UCX_RCACHE_ENABLE=" + std::string(users) + "\n") == "TLS=^tcp ");
 }
 
 // As UCX 1.13 and 1.22 print them.
@@ -133,6 +138,28 @@ TEST_CASE("a payload lies in a window at the place that it has in its sender's r
     CHECK(where({WireMessage::cell, bulk, 100, lap, 0, 1040}).in() ==
           transport::Location::In::bulk);
     CHECK(where({WireMessage::cell, bulk, 100, lap, 0, 1040}).offset() == 1040);
+}
+
+// | cells | cells | bulk | bulk |, of which the two in the middle are the window.
+TEST_CASE("bytes of a rank's own rings lie in its window, whichever view names them") {
+    constexpr std::size_t ring = 4096;
+    std::vector<std::byte> views(6 * ring); // and one before, and one behind
+    const std::byte *const first = views.data() + ring;
+    const transport::PutWindow own{views.data() + 2 * ring, ring};
+    const auto at = [&](std::size_t place, std::size_t bytes) {
+        const std::byte *const found = transport::in_own_window(own, first + place, bytes);
+        return found == nullptr ? -1 : found - own.first;
+    };
+    CHECK(at(0, 1) == 0);
+    CHECK(at(100, 3996) == 100);
+    CHECK(at(ring + 100, 3996) == 100);
+    CHECK(at(2 * ring, ring) == ring);
+    CHECK(at(2 * ring + 100, 3996) == ring + 100);
+    CHECK(at(3 * ring + 100, 3996) == ring + 100);
+    for (std::size_t view = 0; view < 4; ++view)
+        CHECK(at(view * ring + 100, 3997) == -1); // round the end
+    CHECK(at(4 * ring, 1) == -1);
+    CHECK(transport::in_own_window(own, first - 1, 1) == nullptr);
 }
 
 TEST_CASE("a device for RDMA needs a port that is active") {

@@ -1,17 +1,23 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Counts calls of libibverbs of all libraries of this process.  The program defines the functions
-// that register memory and open a device, so the linker finds them here first; those that post and
-// poll are pointers in the device's context, which are replaced when it is opened.
+// The program defines the functions that register memory and open a device, so the linker finds
+// them here first; those that post and poll are pointers in the device's context, which are
+// replaced when it is opened.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <infiniband/verbs.h>
+#include <time.h>
 
-#include "rdma_bench.h"
+#include "verbs_watch.h"
 
 #undef ibv_reg_mr
 #undef ibv_reg_mr_iova
 
-struct counts counts;
+struct verbs_counts verbs_counts;
+
+// The library is loaded by now, but perhaps for a plugin alone.
+static void *real_function(const char *name) {
+    return dlsym(dlopen("libibverbs.so.1", RTLD_LAZY), name);
+}
 
 static uintptr_t watched_begin, watched_end;
 // All contexts are of one driver.
@@ -23,19 +29,35 @@ void watch_memory(const void *first, size_t bytes) {
     watched_end = watched_begin + bytes;
 }
 
+static void add(uint64_t *count, uint64_t more) {
+    __atomic_fetch_add(count, more, __ATOMIC_RELAXED);
+}
+
+static uint64_t clock_ns(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+}
+
 static void count_post(const struct ibv_send_wr *request) {
-    const bool writes =
+    const int writes =
         request->opcode == IBV_WR_RDMA_WRITE || request->opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
-    *(writes ? &counts.writes : &counts.sends) += 1;
+    add(writes ? &verbs_counts.writes : &verbs_counts.sends, 1);
+    uint64_t bytes = 0;
     for (int i = 0; i < request->num_sge; ++i) {
         const struct ibv_sge *const piece = &request->sg_list[i];
+        bytes += piece->length;
         if (request->send_flags & IBV_SEND_INLINE)
-            counts.inline_bytes += piece->length;
+            add(&verbs_counts.inline_bytes, piece->length);
         else if (piece->addr >= watched_begin && piece->addr + piece->length <= watched_end)
-            counts.watched_bytes += piece->length;
+            add(&verbs_counts.watched_bytes, piece->length);
         else
-            counts.other_bytes += piece->length;
+            add(&verbs_counts.other_bytes, piece->length);
     }
+    if (writes && bytes == 0)
+        add(&verbs_counts.empty_writes, 1);
+    if (writes)
+        add(&verbs_counts.written_bytes, bytes);
 }
 
 static int watched_post_send(struct ibv_qp *queue, struct ibv_send_wr *first,
@@ -49,16 +71,16 @@ static int watched_poll_cq(struct ibv_cq *queue, int most, struct ibv_wc *done) 
     const int found = poll_cq(queue, most, done);
     for (int i = 0; i < found; ++i) {
         if (done[i].status == IBV_WC_SUCCESS && done[i].opcode == IBV_WC_RECV)
-            counts.received_bytes += done[i].byte_len;
+            add(&verbs_counts.received_bytes, done[i].byte_len);
         else if (done[i].status == IBV_WC_SUCCESS && done[i].opcode != IBV_WC_RECV_RDMA_WITH_IMM)
-            ++counts.completions;
+            add(&verbs_counts.completions, 1);
     }
     return found;
 }
 
 struct ibv_context *ibv_open_device(struct ibv_device *device) {
     struct ibv_context *(*const real)(struct ibv_device *) =
-        (struct ibv_context * (*)(struct ibv_device *)) dlsym(RTLD_NEXT, "ibv_open_device");
+        (struct ibv_context * (*)(struct ibv_device *)) real_function("ibv_open_device");
     struct ibv_context *const context = real(device);
     if (context == NULL)
         return NULL;
@@ -70,23 +92,23 @@ struct ibv_context *ibv_open_device(struct ibv_device *device) {
 }
 
 // One of these functions may call the other: the inner call does not count.
-static int depth;
+static _Thread_local int depth;
 
 static struct ibv_mr *counted(struct ibv_mr *made, size_t bytes, uint64_t began) {
     if (--depth != 0)
         return made;
-    counts.registration_ns += now_ns() - began;
+    add(&verbs_counts.registration_ns, clock_ns() - began);
     if (made != NULL) {
-        ++counts.registrations;
-        counts.registered_bytes += bytes;
+        add(&verbs_counts.registrations, 1);
+        add(&verbs_counts.registered_bytes, bytes);
     }
     return made;
 }
 
 struct ibv_mr *ibv_reg_mr(struct ibv_pd *domain, void *first, size_t bytes, int access) {
     struct ibv_mr *(*const real)(struct ibv_pd *, void *, size_t, int) =
-        (struct ibv_mr * (*)(struct ibv_pd *, void *, size_t, int)) dlsym(RTLD_NEXT, "ibv_reg_mr");
-    const uint64_t began = now_ns();
+        (struct ibv_mr * (*)(struct ibv_pd *, void *, size_t, int)) real_function("ibv_reg_mr");
+    const uint64_t began = clock_ns();
     ++depth;
     return counted(real(domain, first, bytes, access), bytes, began);
 }
@@ -95,14 +117,14 @@ struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *domain, void *first, size_t bytes
                                 unsigned access) {
     struct ibv_mr *(*const real)(struct ibv_pd *, void *, size_t, uint64_t, unsigned) =
         (struct ibv_mr * (*)(struct ibv_pd *, void *, size_t, uint64_t, unsigned))
-            dlsym(RTLD_NEXT, "ibv_reg_mr_iova2");
-    const uint64_t began = now_ns();
+            real_function("ibv_reg_mr_iova2");
+    const uint64_t began = clock_ns();
     ++depth;
     return counted(real(domain, first, bytes, at, access), bytes, began);
 }
 
 int ibv_dereg_mr(struct ibv_mr *memory) {
-    int (*const real)(struct ibv_mr *) = (int (*)(struct ibv_mr *))dlsym(RTLD_NEXT, "ibv_dereg_mr");
-    ++counts.deregistrations;
+    int (*const real)(struct ibv_mr *) = (int (*)(struct ibv_mr *))real_function("ibv_dereg_mr");
+    add(&verbs_counts.deregistrations, 1);
     return real(memory);
 }
