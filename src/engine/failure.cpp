@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "base/call_scope.hpp"
+#include "transport/remote/remote_peers.hpp"
 
 namespace stretto::engine {
 
@@ -58,6 +59,9 @@ Error post_exception(transport::Segment &segment, int rank, const Error &exhaust
         const Error error = classified(segment, rank, exhausted);
         segment.fail(error.status(), error.what());
     } else {
+        // The rank that posted it has reported to its own links.
+        if (transport::RemotePeers *const remote_peers = segment.remote_peers())
+            remote_peers->failed();
         try {
             throw;
         } catch (const Interrupted &failure) {

@@ -15,8 +15,9 @@ namespace stretto::engine {
 Error no_memory(const std::string &rank);
 
 // Called in an exception handler.  The other ranks wait for this rank, which cannot continue.  So
-// its exception is posted as the failure of the communicator, unless that has failed already.
-// Returns the failure; `exhausted` is no_memory(), which is used if there is no memory.
+// its exception is posted as the failure of the communicator, unless that has failed already.  When
+// this returns, the links of this rank know of the failure, and begin to read no more of callers'
+// buffers.  Returns the failure; `exhausted` is no_memory(), which is used if there is no memory.
 Error post_exception(transport::Segment &segment, int rank, const Error &exhausted);
 
 // The failure as returned to the caller of one rank: it says in which call the rank was, so that

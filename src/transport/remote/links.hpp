@@ -66,7 +66,8 @@ public:
     virtual bool sends_buffers() const { return false; }
     // Whether a long cell with this payload goes to that rank straight from where the payload lies,
     // read by a device, so that it need not be copied to memory of the links.  Then it is sent at
-    // once.
+    // once, and the payload stays until its reader has it, or a failure of the communicator has
+    // been sent; from then on the links do not begin to read it.
     virtual bool sends_from(int /*to*/, const std::byte * /*payload*/, std::size_t /*bytes*/) {
         return false;
     }

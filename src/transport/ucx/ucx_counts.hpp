@@ -14,6 +14,8 @@ struct UcxCounts {
     // Of those, bytes that devices read in callers' buffers (registration_cache.hpp), and in this
     // rank's registered rings.
     std::uint64_t put_from_buffers_bytes = 0, put_from_rings_bytes = 0;
+    // The most cells of one link whose payloads were put while their flags had not gone.
+    std::uint64_t most_ahead_cells = 0;
     // Memory that peers may write.
     std::uint64_t registrations = 0, registered_bytes = 0;
     // Payloads of cells that this rank has copied after they had come in messages.  Those that

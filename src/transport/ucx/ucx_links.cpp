@@ -84,6 +84,10 @@ void UcxLinks::join(EventSet &events) {
 }
 
 void UcxLinks::send(int to, const WireMessage &packet, const std::byte *payload, bool) {
+    // Callers have their buffers back when their calls have failed.
+    if (packet.kind == WireMessage::failure && !std::exchange(failed_, true))
+        for (Link &each : links_)
+            drop_held(each);
     if (may_be_put(packet))
         send_long(link(to), packet, payload);
     else
@@ -156,43 +160,52 @@ void UcxLinks::on_sent(ucp::Request request, ucp::Status, void *sending) {
 }
 
 void UcxLinks::to_flush(Link &link) {
-    if (!std::exchange(link.unflushed, true) && !link.flushing)
+    if (!std::exchange(link.unflushed, true) && !link.flushing())
         ++unflushed_;
 }
 
+// Where payloads are ahead of their flags, flushes of theirs go on and will cover the rest.
 void UcxLinks::flush() {
     for (Link &each : links_)
-        flush(each);
+        if (each.puts.cells.empty())
+            flush(each);
 }
 
 void UcxLinks::flush(Link &link) {
-    if (link.endpoint == nullptr || !link.unflushed || link.flushing)
+    const auto free = std::ranges::find(link.flushes, nullptr, &Flushing::link);
+    if (link.endpoint == nullptr || !link.unflushed || free == link.flushes.end())
         return;
-    const auto parameters = ucp::RequestParameters::calling(&on_flushed, &link);
+    const auto parameters = ucp::RequestParameters::calling(&on_flushed, &*free);
     link.unflushed = false;
-    link.flushing = true;
-    link.puts.flushing = link.puts.cells.size() - link.puts.placed;
+    link.puts.covered = link.puts.put;
+    *free = {&link, link.puts.put};
     const ucp::Request request = library_.flush(link.endpoint, &parameters);
     if (request == nullptr || ucp::is_error(request))
-        flushed(link, request == nullptr);
+        flushed(*free, request == nullptr);
 }
 
-void UcxLinks::on_flushed(ucp::Request request, ucp::Status status, void *link) {
-    auto &own = *static_cast<Link *>(link);
-    own.all->library_.request_free(request);
-    own.all->flushed(own, status == ucp::Status::ok);
+void UcxLinks::on_flushed(ucp::Request request, ucp::Status status, void *flush) {
+    auto &own = *static_cast<Flushing *>(flush);
+    UcxLinks &all = *own.link->all;
+    all.library_.request_free(request);
+    all.flushed(own, status == ucp::Status::ok);
 }
 
 // What was put before the flush lies in the peer's memory.
-void UcxLinks::flushed(Link &link, bool complete) noexcept {
-    link.flushing = false;
-    const std::size_t placed = std::exchange(link.puts.flushing, 0);
-    if (complete && placed != 0) {
-        link.puts.placed += placed;
-        link.unflushed = true; // their cells follow
-    }
-    puts_due_ = puts_due_ || !link.puts.cells.empty();
-    if (!link.unflushed)
+void UcxLinks::flushed(Flushing &flush, bool complete) noexcept {
+    Link &link = *std::exchange(flush.link, nullptr);
+    Puts &puts = link.puts;
+    const bool places = complete && flush.covers > puts.placed;
+    if (places)
+        puts.placed = flush.covers;
+    puts.covered = puts.placed;
+    for (const Flushing &each : link.flushes)
+        if (each.link != nullptr)
+            puts.covered = std::max(puts.covered, each.covers);
+    if (places || puts.put > puts.covered)
+        link.unflushed = true; // cells follow, or another flush
+    puts_due_ = puts_due_ || !puts.cells.empty() || !puts.held.empty();
+    if (!link.unflushed && !link.flushing())
         --unflushed_;
 }
 
@@ -242,11 +255,10 @@ void UcxLinks::close(Link &link) noexcept {
     if (link.endpoint == nullptr)
         return;
     worker_->close(std::exchange(link.endpoint, nullptr), std::exchange(link.puts.key, nullptr));
-    held_ -= link.puts.held.size();
-    link.puts.held.clear();
+    drop_held(link);
     link.puts.cells.clear();
-    link.puts.placed = link.puts.flushing = 0;
-    if (std::exchange(link.unflushed, false) && !link.flushing)
+    link.puts.placed = link.puts.covered = link.puts.put;
+    if (std::exchange(link.unflushed, false) && !link.flushing())
         --unflushed_;
 }
 

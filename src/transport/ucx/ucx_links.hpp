@@ -14,6 +14,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -105,6 +106,7 @@ private:
     // Of a payload in a message: UCX counts headers, Stretto's and its own.
     static constexpr std::size_t kMostCopiedBytes = kLeastPutBytes - 2 * sizeof(UcxMessage);
 
+    struct Link;
     struct Early { // than its turn
         WireMessage packet;
         std::vector<std::byte> payload;
@@ -115,10 +117,16 @@ private:
         std::vector<std::byte> payload;
         void *message = nullptr; // a long one, which UCX holds
     };
-    struct Held { // until the peer's offer has come
+    using Registration = RegistrationCache::Registration;
+    struct Held { // until the peer's offer has come, and there is room
         WireMessage packet;
         const std::byte *payload;
+        Registration buffer; // null: the payload is in none
     };
+    // Payloads that are put on a link before their flags go.  Flags are messages, which the device
+    // sends behind all that was put before them: if a rank put all slices of a burst at once, its
+    // reader would hear of the first when the last has come.  Two keep the wire busy.
+    static constexpr std::size_t kMostAheadCells = 2;
     // What goes into the window of a peer.
     struct Puts {
         std::uint64_t offered_by = 0;  // the mark of the peer's worker in its offer; 0: not come
@@ -126,12 +134,18 @@ private:
         ucp::RemoteKey *key = nullptr; // of the window, once it is used
         std::uint64_t first = 0;       // byte of the window
         std::size_t ring_bytes = 0;    // of the peer
-        std::deque<Held> held;         // until the offer has come
-        // Cells whose payloads were put, in their order: those that lie in the peer's memory, those
-        // that will when the present flush ends, and others.
-        std::deque<WireMessage> cells;
-        std::size_t placed = 0, flushing = 0;
-        bool to_flush() const { return cells.size() > placed + flushing; }
+        std::deque<Held> held;
+        std::deque<WireMessage> cells; // whose payloads were put, and whose flags have not gone
+        // How many cells so far: were put, lie in the peer's memory, will when flushes end.
+        std::uint64_t put = 0, placed = 0, covered = 0;
+
+        bool full() const { return cells.size() >= kMostAheadCells; }
+        bool first_is_placed() const { return put - cells.size() < placed; }
+    };
+    // A flush, in the hands of UCX.
+    struct Flushing {
+        Link *link = nullptr;     // null: none
+        std::uint64_t covers = 0; // cells that were put before it began, so far
     };
     struct Link {
         UcxLinks *all = nullptr;
@@ -145,7 +159,8 @@ private:
         std::uint64_t met = 0, heard = 0; // marks of the peer's worker: as known, and in its hello
         // Messages may lie in UCX after it has done with their payloads, until this rank calls UCX
         // again; a flush tells when they have gone.
-        bool unflushed = false, flushing = false;
+        bool unflushed = false;
+        std::array<Flushing, kMostAheadCells> flushes; // one for each payload that is ahead
         std::string failure; // why the link is broken, until the receiver knows
         Puts puts;
         std::unique_ptr<ucp::RegisteredMemory> window; // of this rank, which the peer writes
@@ -153,8 +168,10 @@ private:
         bool refused = false;                          // by the peer
 
         bool offered() const { return heard != 0 && puts.offered_by == heard; }
+        bool flushing() const {
+            return std::ranges::any_of(flushes, [](const Flushing &each) { return each.link; });
+        }
     };
-    using Registration = RegistrationCache::Registration;
     // Memory, and its registration; null: UCX does what it needs.
     struct Registered {
         const std::byte *first = nullptr;
@@ -192,10 +209,11 @@ private:
     void send(Link &peer, const WireMessage &packet, const std::byte *payload);
     void send_long(Link &peer, const WireMessage &packet, const std::byte *payload);
     bool can_put(Link &peer);
-    void put(Link &peer, const WireMessage &cell, const std::byte *payload);
+    void put(Link &peer, const Held &cell);
     void put(Link &peer, const Registered &from, std::size_t bytes, std::uint64_t at);
     Registered in_rings(const std::byte *payload, std::size_t bytes) const;
     void advance_puts();
+    void drop_held(Link &link) noexcept;
     void take_offer(Link &from, std::uint64_t mark, std::span<const std::byte> bytes);
     Link &link(int rank) { return links_[static_cast<std::size_t>(rank)]; }
     const Link &link(int rank) const { return links_[static_cast<std::size_t>(rank)]; }
@@ -204,7 +222,7 @@ private:
     void to_flush(Link &link);
     void flush();
     void flush(Link &link);
-    void flushed(Link &link, bool complete) noexcept;
+    void flushed(Flushing &flush, bool complete) noexcept;
     ucp::Status take(const UcxMessage &header, void *data, std::size_t length, bool is_long);
     ucp::Status take_long(Link &link, const WireMessage &packet, void *message);
     void deliver(Link &link, const WireMessage &packet, const void *payload);
@@ -227,7 +245,7 @@ private:
     static void on_put(ucp::Request request, ucp::Status status, void *putting);
     static void on_received(ucp::Request request, ucp::Status status, std::size_t length,
                             void *receiving);
-    static void on_flushed(ucp::Request request, ucp::Status status, void *link);
+    static void on_flushed(ucp::Request request, ucp::Status status, void *flush);
     static void on_failed(void *link, ucp::Endpoint *endpoint, ucp::Status status);
 
     EventSet *events_ = nullptr;
@@ -244,9 +262,10 @@ private:
     std::deque<Putting> puttings_;
     std::vector<Putting *> free_puttings_;
     std::size_t unsent_ = 0; // messages and puts in the hands of UCX
-    std::size_t held_ = 0;   // cells, until offers have come
+    std::size_t held_ = 0;   // cells
     bool puts_due_ = false;  // advance_puts() has something to do
     bool put_anyhow_ = false;
+    bool failed_ = false;       // the communicator: no rank reads its cells any more
     std::size_t unflushed_ = 0; // links with messages that may still lie in UCX
     std::vector<Waiting> waiting_;
     bool ending_ = false;

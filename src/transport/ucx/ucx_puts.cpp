@@ -2,13 +2,16 @@
 // Puts of UcxLinks: payloads that this rank writes into the memory of a peer.
 //
 //     put payload (two pieces at the end of a ring)  ...  flush  ...  message: cell, with its flag
+//            put the next one                           ...  flush  ...  message
+//                          held until a message has gone      put the third  ...
 //
 // The flag makes a cell valid, so it must not be there before the payload is.  UCX promises no
 // order of puts, nor of a put and a message: they may go by different queues of a device.  What it
 // promises is that puts are complete in the peer's memory when a flush that began after them ends.
 // So the cell waits for a flush, and then goes as a message without payload, which the receiver
-// publishes, and which wakes it if it sleeps.  There is one flush at a time on a link; it stands
-// for all cells whose payloads were put before it began.
+// publishes, and which wakes it if it sleeps.  Each payload has a flush of its own, which stands
+// for all that was put before it began as well.  Payloads beyond the two that may be ahead of their
+// flags are held, in their order.
 //
 // ucp_worker_fence() would order a put of the flag behind the payload without this rank's waiting,
 // and no receiver would be needed at all.  But it may wait for the flush of all peers by itself
@@ -70,16 +73,19 @@ void UcxLinks::take_offer(Link &from, std::uint64_t mark, std::span<const std::b
 }
 
 void UcxLinks::send_long(Link &peer, const WireMessage &cell, const std::byte *payload) {
-    if (peer.endpoint == nullptr || !peer.failure.empty())
+    if (peer.endpoint == nullptr || !peer.failure.empty() || failed_)
         return;
-    if (!peer.offered()) {
-        peer.puts.held.push_back({cell, payload});
-        ++held_;
-    } else if (can_put(peer)) {
-        put(peer, cell, payload);
-    } else {
-        send(peer, cell, payload);
-    }
+    if (peer.offered() && !can_put(peer) && peer.puts.held.empty())
+        return send(peer, cell, payload);
+    peer.puts.held.push_back(
+        {cell, payload, buffers_ != nullptr ? buffers_->find(payload, cell.length) : nullptr});
+    ++held_;
+    puts_due_ = true; // by push()
+}
+
+void UcxLinks::drop_held(Link &link) noexcept {
+    held_ -= link.puts.held.size();
+    link.puts.held.clear();
 }
 
 // Registered here, so that the put finds it.
@@ -115,9 +121,8 @@ bool UcxLinks::can_put(Link &peer) {
     return false;
 }
 
-void UcxLinks::put(Link &peer, const WireMessage &cell, const std::byte *payload) {
-    const Registration buffer =
-        buffers_ != nullptr ? buffers_->find(payload, cell.length) : nullptr;
+void UcxLinks::put(Link &peer, const Held &held) {
+    const auto &[cell, payload, buffer] = held;
     for (const PutPiece &piece : payload_in_window(cell, peer.puts.ring_bytes)) {
         const std::byte *const first = payload + piece.from;
         const Registered from =
@@ -130,10 +135,12 @@ void UcxLinks::put(Link &peer, const WireMessage &cell, const std::byte *payload
     }
     ++counts_.put_cells;
     counts_.put_bytes += cell.length;
+    ++peer.puts.put;
     peer.puts.cells.push_back(cell);
     peer.puts.cells.back().flags |= WireMessage::kPlaced;
+    counts_.most_ahead_cells =
+        std::max<std::uint64_t>(counts_.most_ahead_cells, peer.puts.cells.size());
     to_flush(peer);
-    puts_due_ = true;
 }
 
 void UcxLinks::put(Link &peer, const Registered &from, std::size_t bytes, std::uint64_t at) {
@@ -177,17 +184,24 @@ void UcxLinks::advance_puts() {
             each.window.reset();
         if (each.endpoint == nullptr || !each.failure.empty())
             continue;
-        while (each.offered() && !each.puts.held.empty()) {
-            const Held next = each.puts.held.front();
-            each.puts.held.pop_front();
+        Puts &puts = each.puts;
+        for (; puts.first_is_placed() && each.failure.empty(); puts.cells.pop_front())
+            send(each, puts.cells.front(), nullptr);
+        while (each.offered() && !puts.held.empty() && each.failure.empty()) {
+            const bool puttable = can_put(each);
+            if (puttable && puts.full())
+                break;
+            const Held next = std::move(puts.held.front());
+            puts.held.pop_front();
             --held_;
-            send_long(each, next.packet, next.payload);
+            if (puttable)
+                put(each, next);
+            else
+                send(each, next.packet, next.payload);
+            if (puttable)
+                flush(each);
         }
-        for (; each.puts.placed != 0 && each.failure.empty(); --each.puts.placed) {
-            send(each, each.puts.cells.front(), nullptr);
-            each.puts.cells.pop_front();
-        }
-        if (each.puts.to_flush())
+        if (puts.put > puts.covered)
             flush(each);
     }
 }

@@ -147,6 +147,7 @@ std::vector<RankCounts> allreduce(stretto::test::World world, const std::string 
         counts.push_back({connections.of(rank), connections.buffers_of(rank)});
         const RankCounts &own = counts.back();
         CHECK(own.put_from_buffers_bytes + own.put_from_rings_bytes == own.put_bytes);
+        CHECK(own.most_ahead_cells <= 2);
         expected.registrations += own.buffers.registrations;
         expected.writes += own.puts;
         expected.written_bytes += own.put_bytes;

@@ -7,6 +7,7 @@
 #include <memory>
 #include <utility>
 
+#include "transport/held_flushes.hpp"
 #include "transport/ucx/ucx_offer.hpp"
 
 using namespace stretto;
@@ -44,39 +45,6 @@ std::vector<std::byte> payload(const Rank &reader, const WireMessage &cell, std:
     for (std::size_t i = 0; i < length; ++i)
         bytes[i] = reader.window[(bulk ? kRingBytes : 0) + (first + i) % kRingBytes];
     return bytes;
-}
-
-// A library whose flushes end when the test says so.
-struct HeldFlush {
-    ucp::RequestParameters parameters;
-    int request = 0;
-};
-bool hold_flushes = false;
-std::vector<std::unique_ptr<HeldFlush>> held_flushes;
-
-ucp::Request flush_or_hold(ucp::Endpoint *endpoint, const ucp::RequestParameters *parameters) {
-    if (!hold_flushes)
-        return ucp::library().flush(endpoint, parameters);
-    held_flushes.push_back(std::make_unique<HeldFlush>());
-    held_flushes.back()->parameters = *parameters;
-    return &held_flushes.back()->request;
-}
-void free_request(ucp::Request request) {
-    if (!std::erase_if(held_flushes, [&](const auto &each) { return &each->request == request; }))
-        ucp::library().request_free(request);
-}
-void end_flush(ucp::Status status) {
-    HeldFlush &first = *held_flushes.front();
-    first.parameters.sent(&first.request, status, first.parameters.user_data);
-}
-const ucp::Library &holding_library() {
-    static const ucp::Library holding = [] {
-        ucp::Library library = ucp::library();
-        library.flush = &flush_or_hold;
-        library.request_free = &free_request;
-        return library;
-    }();
-    return holding;
 }
 
 } // namespace
@@ -142,7 +110,7 @@ TEST_CASE("a cell comes only when its payload is there, however often the ring g
 TEST_CASE("a cell goes when a flush that began behind its payload has ended, and not before") {
     for (const bool fails : {false, true}) {
         CAPTURE(fails);
-        World world(kRingBytes, holding_library());
+        World world(kRingBytes, test::holding_library());
         const auto look = [&] {
             for (int round = 0; round < 2000; ++round) {
                 world.a.look();
@@ -150,27 +118,27 @@ TEST_CASE("a cell goes when a flush that began behind its payload has ended, and
             }
         };
         look();
-        hold_flushes = true;
+        test::hold_flushes = true;
         const std::vector<std::byte> first = numbered(10'000, 1), second = numbered(10'000, 2);
         world.a.send(bulk_at(64, 0), first);
         REQUIRE(world.soon([&] { return payload(world.b, bulk_at(64, 0), 10'000) == first; }));
-        REQUIRE(held_flushes.size() == 1);
+        REQUIRE(test::held_flushes.size() == 1);
         world.a.send(bulk_at(128, 16'000), second); // behind that flush
         look();
-        CHECK(held_flushes.size() == 1);
+        CHECK(test::held_flushes.size() == 2);
         CHECK(world.b.inbox.order.empty());
         CHECK(!world.a.links->sent());
-        end_flush(fails ? ucp::Status::canceled : ucp::Status::ok);
+        test::end_flush(fails ? ucp::Status::canceled : ucp::Status::ok);
         look();
-        REQUIRE(held_flushes.size() == 1); // the next one
+        REQUIRE(test::held_flushes.size() == 1);
         if (fails) {
             CHECK(world.b.inbox.order.empty());
         } else {
             REQUIRE(world.b.inbox.order.size() == 1);
             CHECK(world.b.inbox.order[0].position == 64);
         }
-        end_flush(ucp::Status::ok);
-        hold_flushes = false;
+        test::end_flush(ucp::Status::ok);
+        test::hold_flushes = false;
         look();
         CHECK(world.b.inbox.order.size() == 2);
         CHECK(payload(world.b, bulk_at(128, 16'000), 10'000) == second);
