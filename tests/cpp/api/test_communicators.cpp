@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "support/environment.hpp"
 #include "support/processes.hpp"
 #include "support/shared_counter.hpp"
 #include "support/text.hpp"
@@ -166,8 +167,9 @@ TEST_CASE("a failure in a child is none in its parent") {
 }
 
 TEST_CASE("create takes the listed ranks in their order, and several threads may at once") {
-    constexpr int kRanks = 5, kRounds = 10;
-    test::with_ranks(kRanks, [](stretto_comm comm) {
+    constexpr int kRanks = 5;
+    const int rounds = test::repeated(10);
+    test::with_ranks(kRanks, [rounds](stretto_comm comm) {
         const int rank = stretto_rank(comm);
         // Each thread has a list of its own: ranks that are not multiples of 2, 3, 4; by tag.
         std::vector<std::thread> threads;
@@ -181,7 +183,7 @@ TEST_CASE("create takes the listed ranks in their order, and several threads may
                 const auto me = std::find(list.begin(), list.end(), rank);
                 if (me == list.end())
                     return;
-                for (int round = 0; round < kRounds; ++round) {
+                for (int round = 0; round < rounds; ++round) {
                     stretto_comm child = nullptr;
                     if (stretto_comm_create(comm, list.data(), static_cast<int>(list.size()),
                                             thread, &child) != STRETTO_OK ||
@@ -195,7 +197,7 @@ TEST_CASE("create takes the listed ranks in their order, and several threads may
                         ++wrong;
                 }
             });
-        for (int round = 0; round < kRounds; ++round) // and the parent is in use
+        for (int round = 0; round < rounds; ++round) // and the parent is in use
             use(comm, round);
         for (std::thread &thread : threads)
             thread.join();
@@ -204,16 +206,17 @@ TEST_CASE("create takes the listed ranks in their order, and several threads may
 }
 
 TEST_CASE("communicators are used by several threads at once") {
-    constexpr int kThreads = 3, kRounds = 30;
-    test::with_ranks(3, [](stretto_comm comm) {
+    constexpr int kThreads = 3;
+    const int rounds = test::repeated(30);
+    test::with_ranks(3, [rounds](stretto_comm comm) {
         std::vector<stretto_comm> copies(kThreads);
         for (stretto_comm &copy : copies)
             check(stretto_comm_dup(comm, &copy));
         std::vector<std::thread> threads;
         for (stretto_comm &copy : copies)
-            threads.emplace_back([&copy] {
+            threads.emplace_back([&copy, rounds] {
                 std::vector<double> x(5000, 1), sum(5000);
-                for (int round = 0; round < kRounds; ++round) {
+                for (int round = 0; round < rounds; ++round) {
                     stretto_request request = nullptr;
                     check(stretto_iallreduce(copy, x.data(), sum.data(), x.size(), STRETTO_FLOAT64,
                                              STRETTO_SUM, &request));
@@ -250,7 +253,7 @@ TEST_CASE("hundreds of communicators leave nothing behind") {
             maps = mappings();
         }
         check(stretto_barrier(comm));
-        cycle(test::full_tier() ? 1000 : 200);
+        cycle(test::repeated(test::full_tier() ? 1000 : 200));
         if (stretto_rank(comm) == 0) {
             CHECK(open_files() <= files);
             CHECK(mappings() <= maps + 20); // of the allocator
@@ -260,7 +263,8 @@ TEST_CASE("hundreds of communicators leave nothing behind") {
 }
 
 TEST_CASE("a rank that never comes to a creation is an error of all others") {
-    setenv("STRETTO_INIT_TIMEOUT", "1", 1);
+    // Ranks also need that long to join.
+    const test::With limit("STRETTO_INIT_TIMEOUT", test::goes_by_device() ? "60" : "1");
     test::with_ranks(3, [](stretto_comm comm) {
         const int all[] = {1, 0, 2};
         stretto_comm child = nullptr;
@@ -275,7 +279,6 @@ TEST_CASE("a rank that never comes to a creation is an error of all others") {
         use(child);
         check(stretto_finalize(&child));
     });
-    unsetenv("STRETTO_INIT_TIMEOUT");
 }
 
 TEST_CASE("a member that dies or leaves while others create is an error at once") {

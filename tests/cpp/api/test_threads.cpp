@@ -12,6 +12,7 @@
 
 #include "support/on_threads.hpp"
 #include "support/threads_of_rank.hpp"
+#include "support/tier.hpp"
 #include "support/world.hpp"
 
 using test::await;
@@ -122,8 +123,9 @@ TEST_CASE("a thread in a blocking call does not hold up one that starts a call")
 TEST_CASE("threads make blocking calls at the same time") {
     constexpr int kThreads = 4;
     for (const int ranks : {1, 2, 3})
-        for (const auto &[count, calls] :
-             {std::pair{std::size_t{1}, 200}, {1000, 100}, {150'001, 6}})
+        for (const auto &[count, calls] : {std::pair{std::size_t{1}, test::repeated(200)},
+                                           {1000, test::repeated(100)},
+                                           {150'001, 6}})
             test::with_ranks(ranks, [&, count = count, calls = calls](stretto_comm comm) {
                 test::on_threads(kThreads, [&](int) {
                     for (int call = 0; call < calls; ++call) {
@@ -144,7 +146,8 @@ TEST_CASE("threads make blocking calls at the same time") {
 
 // Rings of 64 KiB are used again while other ranks still read what earlier calls have left there.
 TEST_CASE("threads start calls and wait for those of others") {
-    constexpr int kThreads = 3, kCalls = 40;
+    constexpr int kThreads = 3;
+    const int calls = test::repeated(40);
     setenv("STRETTO_RING_BYTES", "64K", 1);
     for (const int ranks : {1, 2, 4})
         test::with_ranks(ranks, [&](stretto_comm comm) {
@@ -152,11 +155,11 @@ TEST_CASE("threads start calls and wait for those of others") {
                 std::vector<std::int32_t> data;
                 stretto_request request = nullptr;
             };
-            std::vector<Started> all(kThreads * kCalls);
+            std::vector<Started> all(static_cast<std::size_t>(kThreads * calls));
             std::mutex order; // the order of calls is the program's duty
             std::size_t next = 0;
             test::on_threads(kThreads, [&](int thread) {
-                for (int call = 0; call < kCalls; ++call) {
+                for (int call = 0; call < calls; ++call) {
                     Started *mine = nullptr;
                     {
                         const std::lock_guard lock(order);
@@ -186,8 +189,8 @@ TEST_CASE("a thread that is late in a blocking call still finds what was sent to
     setenv("STRETTO_RING_BYTES", "64K", 1);
     test::with_ranks(2, [](stretto_comm comm) {
         check(stretto_set_timeout(comm, kLongSeconds));
-        constexpr int kRounds = 20;
-        for (int round = 0; round < kRounds; ++round) {
+        const int rounds = test::repeated(20);
+        for (int round = 0; round < rounds; ++round) {
             std::vector<std::int32_t> first = ones(20'000), second = ones(3000);
             stretto_request request = nullptr;
             std::atomic<bool> inside{false};
@@ -215,7 +218,8 @@ TEST_CASE("a thread that is late in a blocking call still finds what was sent to
 }
 
 TEST_CASE("threads make calls with counts of their own") {
-    constexpr int kThreads = 3, kCalls = 60;
+    constexpr int kThreads = 3;
+    const int calls = test::repeated(60);
     for (const int ranks : {2, 3})
         test::with_ranks(ranks, [&](stretto_comm comm) {
             const int rank = stretto_rank(comm);
@@ -224,7 +228,7 @@ TEST_CASE("threads make calls with counts of their own") {
                 counts.push_back(static_cast<std::size_t>(r + 1));
             const std::size_t whole = static_cast<std::size_t>(ranks * (ranks + 1) / 2);
             test::on_threads(kThreads, [&](int) {
-                for (int call = 0; call < kCalls; ++call) {
+                for (int call = 0; call < calls; ++call) {
                     std::vector<std::int32_t> mine(counts[static_cast<std::size_t>(rank)], rank),
                         all(whole, -1);
                     check(stretto_allgatherv(comm, mine.data(), all.data(), counts.data(),
@@ -236,7 +240,7 @@ TEST_CASE("threads make calls with counts of their own") {
                 }
             });
             test::on_threads(kThreads, [&](int) {
-                for (int call = 0; call < kCalls; ++call) {
+                for (int call = 0; call < calls; ++call) {
                     std::vector<std::int32_t> mine(counts[static_cast<std::size_t>(rank)], rank),
                         all(whole, -1);
                     check(stretto_gatherv(comm, mine.data(), mine.size(), all.data(), counts.data(),

@@ -5,6 +5,7 @@
 // there.
 #pragma once
 
+#include <algorithm>
 #include <cstdlib>
 #include <string_view>
 
@@ -41,6 +42,17 @@ inline bool emulated() {
 #else
     return false;
 #endif
+}
+
+// Whether ranks of different hosts are connected by a device for RDMA, which is emulated
+// (tests/rdma): what takes microseconds elsewhere takes milliseconds there.
+inline bool goes_by_device() {
+    return std::getenv("STRETTO_TEST_UCX_TLS") != nullptr;
+}
+// How often something is done that is alike each time: this often, or a tenth of it there.
+inline int repeated(int times) {
+    constexpr int kSlownessFactor = 10;
+    return goes_by_device() && !full_tier() ? std::max(1, times / kSlownessFactor) : times;
 }
 
 // Whether this is the sample.

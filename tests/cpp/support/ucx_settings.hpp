@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "support/environment.hpp"
+#include "support/tier.hpp"
 
 namespace test {
 
@@ -13,11 +14,6 @@ namespace test {
 inline const char *ucx_transports() {
     const char *const named = std::getenv("STRETTO_TEST_UCX_TLS");
     return named != nullptr ? named : "tcp";
-}
-
-// Whether devices write what is put (tests/rdma); UCX's TCP does it by messages.
-inline bool goes_by_device() {
-    return std::getenv("STRETTO_TEST_UCX_TLS") != nullptr;
 }
 
 // How long what ought to come at once may take.  The machine of tests/rdma is emulated.
