@@ -74,8 +74,11 @@ void Heap::free(void *memory) {
     used_.erase(block);
 }
 
+// By the mapping, not by the file: memory hooks, and so registrations for devices, hear of that.
+// What is allocated there later lies in other pages.
 void Heap::release_pages(std::size_t offset, std::size_t bytes) {
-    segment_->memory()->free_range(segment_->heap_first(rank_) + offset, bytes);
+    if (madvise(base_ + offset, bytes, MADV_REMOVE) != 0) // such as in memory that mlock(2) locks
+        segment_->memory()->free_range(segment_->heap_first(rank_) + offset, bytes);
 }
 
 } // namespace stretto::transport

@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 
 #include "support/verbs.hpp"
+#include "transport/shm/heap.hpp"
 #include "transport/ucx/registration_cache.hpp"
 
 using namespace stretto;
@@ -116,6 +117,23 @@ TEST_CASE("memory that was unmapped and mapped anew at its address is sent as it
         if (elsewhere != nullptr)
             (void)munmap(elsewhere, 2 * kRingBytes);
     }
+}
+
+TEST_CASE("what stretto_free has taken back is registered no more") {
+    constexpr std::size_t bytes = 50'000;
+    transport::SegmentShape shape;
+    shape.ranks = 1;
+    shape.ring_bytes = kRingBytes;
+    shape.heap_bytes = 1 << 20;
+    const auto segment = transport::Segment::create(shape);
+    transport::Heap heap(segment, 0);
+    RegistrationCache cache(context(), 1 << 20);
+    auto *const memory = static_cast<std::byte *>(heap.allocate(bytes));
+    REQUIRE(cache.take(memory, bytes) != nullptr);
+    heap.free(memory);
+    REQUIRE(heap.allocate(bytes) == memory); // in other pages
+    CHECK(cache.find(memory, bytes) == nullptr);
+    CHECK(cache.counts().unmapped == 1);
 }
 
 TEST_CASE("registrations are bounded, and the least recently used goes first") {
