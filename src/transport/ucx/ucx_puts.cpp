@@ -194,12 +194,12 @@ void UcxLinks::advance_puts() {
             const Held next = std::move(puts.held.front());
             puts.held.pop_front();
             --held_;
-            if (puttable)
+            if (puttable) {
                 put(each, next);
-            else
-                send(each, next.packet, next.payload);
-            if (puttable)
                 flush(each);
+            } else {
+                send(each, next.packet, next.payload);
+            }
         }
         if (puts.put > puts.covered)
             flush(each);
