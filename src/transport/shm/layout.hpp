@@ -111,8 +111,8 @@ struct SegmentConfig {
     // several hosts ranks times the cores for each rank on the most crowded host or machine, at
     // most one.
     std::uint32_t cores = 0;
-    std::uint32_t one_machine =
-        0; // 1: all hosts are containers of one machine, and share its cores
+    // 1: all hosts are containers of one machine, and share its cores.
+    std::uint32_t one_machine = 0;
     std::uint64_t ring_bytes = 0;
     std::uint64_t slice_bytes = 0; // 0: by size
     std::uint64_t heap_bytes = 0;  // window of each rank
