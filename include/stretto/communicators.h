@@ -55,10 +55,10 @@ STRETTO_API stretto_status stretto_comm_abort(stretto_comm comm, const char *rea
  * result.)
  *
  * Every rank that got an error of comm calls it.  It does not wait for a rank that has died or has
- * finalized comm.  For a rank that lives and does not call, it waits for STRETTO_TIMEOUT.  If
- * another rank is lost meanwhile, the remaining ranks start over automatically.  When it returns,
- * no call that was in flight on comm writes into any buffer.  The settings of comm hold for the
- * result, and comm can be finalized.
+ * finalized comm.  For a rank that lives and does not call, it waits for STRETTO_TIMEOUT, or, if
+ * that is 0, for the limit of stretto_set_timeout.  If another rank is lost meanwhile, the
+ * remaining ranks start over automatically.  When it returns, no call that was in flight on comm
+ * writes into any buffer.  The settings of comm hold for the result, and comm can be finalized.
  *
  * *completed (may be NULL): the number of collective calls on comm, counted from the first, that
  * every rank of the result has completed.  All ranks repeat the calls after these, including ranks

@@ -18,6 +18,13 @@ namespace {
 
 constexpr const char *kCall = "stretto_comm_shrink";
 
+// How long to wait for a rank that lives and does not call; 0: for ever.  Ranks may differ: the
+// first that has waited so long proposes to go on, and all see one answer.
+std::uint64_t patience_ns(const Communicator &old) {
+    const std::uint64_t timeout_ns = old.config().waits.timeout_ns;
+    return timeout_ns != 0 ? timeout_ns : call_scope().limit_ns;
+}
+
 // Counts how often the same ranks have failed to make a communicator: the third time they give up.
 // All of them count alike, since all see the same lists of members.
 class Attempts {
@@ -62,8 +69,7 @@ std::uint64_t on_one_host(Communicator &old, std::uint64_t completed,
         std::make_shared<transport::ShrinkAgreement>(*segment, old.rank(), completed);
     const std::string key = std::to_string(segment->header().key);
     for (Attempts attempts;;) {
-        const transport::ShrinkAgreement::List list =
-            agreement->hold(old.config().waits.timeout_ns);
+        const transport::ShrinkAgreement::List list = agreement->hold(patience_ns(old));
         const std::string name = "shrink " + std::to_string(list.round);
         try {
             Child child = child_of(old, list.members, name, key + " " + name, kCall);
@@ -120,7 +126,8 @@ std::uint64_t among_hosts(Communicator &old, std::uint64_t completed,
     Error failure = old.segment()->failure();
     std::optional<std::uint64_t> least;
     for (Attempts attempts;;) {
-        const membership::View view = watch->shrink(epoch, failure, least ? 0 : completed);
+        const membership::View view =
+            watch->shrink(epoch, failure, least ? 0 : completed, patience_ns(old));
         least = least.value_or(view.completed);
         epoch = view.epoch;
         const std::vector<int> members = members_of(old, view);

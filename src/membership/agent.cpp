@@ -68,11 +68,12 @@ void Agent::fail(std::uint32_t epoch, Status status, std::string text) {
     put(Event(event::Fail{epoch, status, std::move(text)}));
 }
 
-action::Shrunk Agent::shrink(std::uint64_t completed) {
+action::Shrunk Agent::shrink(std::uint64_t completed, std::uint64_t patience) {
     std::unique_lock lock(mutex_);
     if (!reason_)
         throw Error(Status::argument, "shrink was called on a communicator that has not failed");
     shrunk_.reset();
+    patience_.store(patience, std::memory_order_relaxed);
     inbox_.emplace_back(std::in_place_type<Event>, event::Shrink{completed});
     links_.wake();
     constexpr std::chrono::milliseconds kPollMs{20};

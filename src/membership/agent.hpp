@@ -73,9 +73,6 @@ struct AgentOptions {
     int rank = 0;
     View founding;
     Heartbeats::Times heartbeats = {};
-    // In nanoseconds: how long shrink waits for a member that lives but does not call shrink; 0:
-    // for ever.
-    std::uint64_t patience = 600'000'000'000;
     std::function<std::uint64_t()> clock = now_ns; // nanoseconds, never going back
 };
 
@@ -104,9 +101,9 @@ public:
     // reason soon, at the latest before its own end.
     void fail(std::uint32_t epoch, Status status, std::string text);
     // Agrees with the other members on the next view.  Waits until each member has called shrink,
-    // is found dead, or has not called it for `patience`.  Throws Error(argument) if the epoch was
-    // not revoked.
-    action::Shrunk shrink(std::uint64_t completed);
+    // is found dead, or has not called it for `patience` nanoseconds (0: for ever).  Throws
+    // Error(argument) if the epoch was not revoked.
+    action::Shrunk shrink(std::uint64_t completed, std::uint64_t patience);
     // The value that all members get for this key; `coordinator` is a function of the key.  While
     // it waits it calls `meanwhile` every few milliseconds, if that is given.  Throws
     // Error(revoked) if the epoch ends first.
@@ -227,6 +224,7 @@ private:
     ClockTable table_;
 
     std::atomic<bool> revoked_ = false;
+    std::atomic<std::uint64_t> patience_ = 0; // of the latest shrink
     std::thread thread_;
 };
 

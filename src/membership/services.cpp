@@ -112,13 +112,13 @@ void Agent::watch_members() {
 
 // Suspects members that live but have not called shrink for `patience`.
 void Agent::suspect_absent(std::uint64_t now) {
+    const std::uint64_t patience = patience_.load(std::memory_order_relaxed);
     const RankSet awaited = member_.awaited();
     std::erase_if(awaited_since_, [&](const auto &each) { return !awaited.has(each.first); });
     for (const int rank : awaited) {
         const std::uint64_t since = awaited_since_.try_emplace(rank, now).first->second;
-        if (options_.patience != 0 && now - since >= options_.patience)
-            suspect(rank, describe(rank, "has not called shrink within " +
-                                             in_seconds(options_.patience)));
+        if (patience != 0 && now - since >= patience)
+            suspect(rank, describe(rank, "has not called shrink within " + in_seconds(patience)));
     }
 }
 

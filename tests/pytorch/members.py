@@ -16,6 +16,7 @@ from datetime import timedelta
 import stretto_autoload
 import torch
 import torch.distributed as dist
+from stretto.errors import ExcludedError
 from stretto.torch import communicator, membership
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.distributed_c10d import SHRINK_ABORT
@@ -117,6 +118,23 @@ def unnoticed_by_all() -> None:
         else:
             raise AssertionError("rank 0 has called")
     membership.shrink()
+    check_world(size - 1)
+
+
+def absent() -> None:
+    """One worker lives, and shrinks only when the others have gone on without it."""
+    size = dist.get_world_size()
+    communicator().set_timeout(2)
+    absent = dist.get_rank() == size - 1
+    if absent:
+        time.sleep(6)
+    try:
+        membership.shrink()
+    except ExcludedError:
+        assert absent
+        print("excluded", flush=True)
+        return
+    communicator().set_timeout(60)
     check_world(size - 1)
 
 

@@ -51,6 +51,13 @@ def test_a_rank_shrinks_before_others_have_noticed() -> None:
     assert seen(printed[1], "world") == seen(printed[2], "world") == ["1 2"]
 
 
+@needs_abort
+def test_a_rank_that_lives_does_not_shrink() -> None:
+    printed = outputs(start_workers(3, MEMBERS, "absent"))
+    assert seen(printed[0], "world") == seen(printed[1], "world") == ["0 1"]
+    assert "excluded" in printed[2]
+
+
 def test_what_the_program_aborts_is_not_lost() -> None:
     printed = outputs(start_workers(2, MEMBERS, "aborted"))
     assert all("aborted" in each for each in printed)

@@ -59,7 +59,8 @@ class Shrinking:
         """The backend of the remaining ranks, which call this with the same arguments.
 
         shrink_flags: with SHRINK_ABORT, calls in flight on the old group end with an error.
-        Raises TimeoutError that names the ranks that have not come within the group's timeout.
+        Raises TimeoutError that names the ranks that have not come within the group's timeout, or,
+        if it is not the default group, within STRETTO_INIT_TIMEOUT.
         """
         if opts is not None:
             raise ArgumentError("shrink_group: the stretto backend has no options (pg_options)")

@@ -31,7 +31,6 @@ FailureDetector::FailureDetector(const Config &config, int rank, Connections con
     options.rank = rank;
     options.founding = {0, membership::RankSet::all(links_.ranks()), 0};
     options.heartbeats = times(config.failures);
-    options.patience = config.waits.timeout_ns;
     membership::Hooks hooks;
     hooks.revoked = [this](std::uint32_t epoch, const membership::Reason &reason) {
         revoked(epoch, reason);
@@ -64,9 +63,9 @@ void FailureDetector::fail(std::uint32_t epoch, const Error &failure) {
 }
 
 membership::View FailureDetector::shrink(std::uint32_t epoch, const Error &failure,
-                                         std::uint64_t completed) {
+                                         std::uint64_t completed, std::uint64_t patience_ns) {
     fail(epoch, failure);
-    const membership::action::Shrunk shrunk = agent_->shrink(completed);
+    const membership::action::Shrunk shrunk = agent_->shrink(completed, patience_ns);
     const std::string who = "rank " + std::to_string(rank_) + " of the job";
     switch (shrunk.outcome) {
     case membership::action::Outcome::succeeded: return shrunk.view;

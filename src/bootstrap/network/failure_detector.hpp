@@ -46,7 +46,9 @@ public:
     void fail(std::uint32_t epoch, const Error &failure);
     // Ends the epoch and agrees with the other ranks on which ranks are left for the next.  Throws
     // Error(excluded) if the ranks that this one hears are no majority, or went on without it.
-    membership::View shrink(std::uint32_t epoch, const Error &failure, std::uint64_t completed);
+    // patience_ns: how long it waits for a rank that lives and does not call (0: for ever).
+    membership::View shrink(std::uint32_t epoch, const Error &failure, std::uint64_t completed,
+                            std::uint64_t patience_ns);
 
     // What its agent's ranks decide together.
     arrival::DecisionService &decisions() { return decisions_; }

@@ -169,6 +169,31 @@ TEST_CASE("a rank that was stopped meanwhile learns that it is excluded") {
     CHECK(codes == std::vector<int>{kRight, kExcluded, kRight, kRight});
 }
 
+TEST_CASE(
+    "where STRETTO_TIMEOUT is off, the limit of calls ends the wait for who does not shrink") {
+    constexpr int kSize = 3, kAbsent = 1;
+    const With forever("STRETTO_TIMEOUT", "0");
+    const MeetingPlace place;
+    SharedCounter gone_on;
+    const auto codes = test::on_processes(kSize, [&](stretto_comm comm) {
+        Survivor self(comm);
+        stretto_set_timeout(comm, 3);
+        stretto_comm_abort(comm, "a test");
+        if (const stretto_status status = stretto_barrier(comm); status != STRETTO_ERR_ABORTED)
+            return self.failed(10, status);
+        if (self.rank() == kAbsent) {
+            // Who waits for it for ever gets it after a minute.
+            for (int rest = 6000; *gone_on < kSize - 1 && rest > 0; --rest)
+                sleep_for(10'000);
+            return go_on(self, 3);
+        }
+        const int code = go_on(self, 3);
+        ++*gone_on;
+        return code;
+    });
+    CHECK(codes == std::vector<int>{kRight, kExcluded, kRight});
+}
+
 TEST_CASE("ranks without a majority get the error at once") {
     if (!test::across_hosts())
         return;

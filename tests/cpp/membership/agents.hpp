@@ -69,13 +69,15 @@ struct Job {
         const std::function<void()> &meanwhile = [] {}) {
         std::vector<std::thread> threads;
         for (const int rank : some)
-            threads.emplace_back([&, rank] { answer(rank) = (*this)[rank].shrink(calls(rank)); });
+            threads.emplace_back(
+                [&, rank] { answer(rank) = (*this)[rank].shrink(calls(rank), patience); });
         meanwhile();
         for (std::thread &thread : threads)
             thread.join();
     }
 
     int ranks;
+    std::uint64_t patience = 60'000 * kMillisecond; // of shrink
     Wires wires;
     std::vector<std::unique_ptr<stretto::membership::Agent>> agents;
     std::vector<stretto::membership::action::Shrunk> answers;

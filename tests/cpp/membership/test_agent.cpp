@@ -82,7 +82,7 @@ TEST_CASE("what a caller finds wrong is told to all before it goes on") {
             ++told;
         };
     });
-    CHECK_THROWS_AS(job[1].shrink(0), Error); // nothing has failed
+    CHECK_THROWS_AS(job[1].shrink(0, 0), Error); // nothing has failed
     const Reason reason = *job[1].revoke(0, Status::timeout, "rank 2 is late");
     CHECK(reason.origin == 1);
     job.await_revoked(RankSet::all(4));
@@ -139,8 +139,8 @@ TEST_CASE("the side of a split network that is fewer gives up, also when the net
 }
 
 TEST_CASE("who lives but does not call shrink is left behind") {
-    Job job(3, kPatient, 1,
-            [](AgentOptions &options, Hooks &) { options.patience = 1500 * kMillisecond; });
+    Job job(3, kPatient);
+    job.patience = 1500 * kMillisecond;
     job[0].revoke(0, Status::timeout, "too late");
     job.await_revoked(RankSet::all(3));
     job.shrink(without(3, {0}), ten_and_rank); // the lowest, who would lead, does not come
@@ -232,7 +232,7 @@ TEST_CASE("an agent whose thread cannot go on fails its callers, who do not wait
     CHECK_THROWS_AS(job[0].decide(1, 0, "x"), Error);
     CHECK(job[0].revoked());
     CHECK(contains(job[0].reason()->text, "rank 0 has lost its control agent"));
-    CHECK(job[0].shrink(0).outcome == Outcome::no_majority);
+    CHECK(job[0].shrink(0, 0).outcome == Outcome::no_majority);
     job.wires.kill(0);
     job.await_revoked(without(2, {0}));
 }
