@@ -2,7 +2,9 @@
 // Passes that kernels perform, where the buffers are, those of other ranks among them.
 #include <cstdint>
 #include <mutex>
+#include <string>
 
+#include "device/cuda_copies.hpp"
 #include "device/cuda_executor.hpp"
 
 namespace stretto::device {
@@ -27,23 +29,55 @@ void CudaExecutor::compute(StagedPass &pass) {
     pass.event = pass.copies->mark(CudaCopies::Way::inside);
 }
 
-std::uint64_t CudaExecutor::share(transport::SharedDevice &mine, const void *memory,
-                                  std::size_t bytes, bool idle, std::optional<unsigned> kept) {
+std::uint64_t CudaExecutor::share(engine::SharedLists &lists, const void *memory, std::size_t bytes,
+                                  bool idle, std::optional<unsigned> kept) {
     const Place place = place_of(memory);
     if (!place.on_device)
         return 0;
     const std::lock_guard lock(mutex_);
     const CUcontext context = copies_of(place).context();
     const Current current(driver_, context);
-    mine.context = reinterpret_cast<std::uintptr_t>(context);
-    return shared_.announce(mine) ? shared_.share(mine, memory, bytes, idle, kept) : 0;
+    return shared_.announce(lists.mine) && shared_.enter(lists.mine, context, idle && !kept)
+               ? shared_.share(lists, memory, bytes, idle, kept, waiting_streams_)
+               : 0;
+}
+
+void CudaExecutor::watch_lists(engine::SharedLists &lists) {
+    const std::lock_guard lock(mutex_);
+    lists_.push_back(&lists);
+}
+
+void CudaExecutor::forget_lists(engine::SharedLists &lists) noexcept {
+    const std::lock_guard lock(mutex_);
+    std::erase(lists_, &lists);
+}
+
+// Of all communicators: a call of one may come at a time when no stream waits, and the calls of
+// another never.
+void CudaExecutor::open_shared() {
+    const std::lock_guard lock(mutex_);
+    for (engine::SharedLists *const lists : lists_)
+        if (lists->mine.context != 0 &&
+            lists->mine.opened.load(std::memory_order_relaxed) !=
+                lists->listings.load(std::memory_order_relaxed) &&
+            alive(driver_,
+                  {reinterpret_cast<CUcontext>(lists->mine.context), lists->mine.context_number})) {
+            const Current current(driver_, reinterpret_cast<CUcontext>(lists->mine.context));
+            shared_.open_listed(*lists, waiting_streams_);
+        }
+}
+
+Error CudaExecutor::refused(int error) {
+    const Error why = cuda_error(driver_, error, "cuIpcOpenMemHandle of another rank's memory");
+    return {why.status(),
+            std::string(why.what()) + "; STRETTO_CUDA_IPC=off takes the way through the host"};
 }
 
 void *CudaExecutor::find_shared(const transport::SharedDevice &mine,
                                 const transport::SharedDevice &its, transport::DevicePlace place) {
     const std::lock_guard lock(mutex_);
     const Current current(driver_, reinterpret_cast<CUcontext>(mine.context));
-    return shared_.find(its, place, waiting_streams_);
+    return shared_.find(its, place);
 }
 
 } // namespace stretto::device

@@ -51,8 +51,12 @@ public:
     void poll() override;
     void wait(const engine::Completion &completion) override;
     void copy(void *to, const void *from, std::size_t bytes) override;
-    std::uint64_t share(transport::SharedDevice &mine, const void *memory, std::size_t bytes,
+    std::uint64_t share(engine::SharedLists &lists, const void *memory, std::size_t bytes,
                         bool idle, std::optional<unsigned> kept) override;
+    void watch_lists(engine::SharedLists &lists) override;
+    void forget_lists(engine::SharedLists &lists) noexcept override;
+    void open_shared() override;
+    Error refused(int error) override;
     void *find_shared(const transport::SharedDevice &mine, const transport::SharedDevice &its,
                       transport::DevicePlace place) override;
     void use_memory(void *memory, std::size_t bytes) override {
@@ -102,6 +106,7 @@ private:
     // must not keep from their memory the passes that these ranks wait for.
     RegisteredMemory registered_;
     SharedMemory shared_;
+    std::vector<engine::SharedLists *> lists_; // of all communicators of this process
     PinnedPool pool_, ahead_;
     std::uint64_t marks_ = 0; // events so far
     Passes waiting_;          // for pinned memory

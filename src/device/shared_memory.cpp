@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/lazy.hpp"
+#include "device/cuda_copies.hpp"
 
 namespace stretto::device {
 
@@ -76,8 +77,22 @@ bool SharedMemory::announce(SharedDevice &mine) {
     return true;
 }
 
-std::uint64_t SharedMemory::share(SharedDevice &mine, const void *memory, std::size_t bytes,
-                                  bool idle, std::optional<unsigned> kept) {
+bool SharedMemory::enter(SharedDevice &mine, CUcontext context, bool idle) {
+    const Context now = identified(driver_, context),
+                  before{reinterpret_cast<CUcontext>(mine.context), mine.context_number};
+    if (now == before)
+        return true;
+    if (before.handle != nullptr && !idle && alive(driver_, before))
+        return false;
+    mine.opened.store(0, std::memory_order_release);
+    mine.context = reinterpret_cast<std::uintptr_t>(now.handle);
+    mine.context_number = now.number;
+    return true;
+}
+
+std::uint64_t SharedMemory::share(engine::SharedLists &lists, const void *memory, std::size_t bytes,
+                                  bool idle, std::optional<unsigned> kept,
+                                  WaitingStreams &waiting) {
     const auto address = reinterpret_cast<std::uintptr_t>(memory);
     CUdeviceptr base = 0;
     std::size_t size = 0;
@@ -86,61 +101,114 @@ std::uint64_t SharedMemory::share(SharedDevice &mine, const void *memory, std::s
     const unsigned long long buffer = buffer_id(driver_, memory);
     if (buffer == 0)
         return 0;
-    unsigned slot = 0, room = SharedDevice::kListedAllocations;
-    for (; slot < SharedDevice::kListedAllocations; ++slot) {
-        const SharedAllocation &each = mine.allocations[slot];
-        if (each.bytes != 0 && each.buffer == buffer && each.process == this_process())
-            return DevicePlace::of(slot, static_cast<std::int64_t>(address - each.base));
-        // Memory at the same addresses: what was there before is gone.
-        const bool free = each.bytes == 0 || each.base == base || (idle && slot != kept);
-        if (free && (room == SharedDevice::kListedAllocations ||
-                     (mine.allocations[room].bytes != 0 && each.bytes == 0)))
-            room = slot;
+    auto &slots = lists.mine.allocations;
+    constexpr unsigned kNone = SharedDevice::kListedAllocations;
+    unsigned slot = 0, empty = kNone, oldest = kNone;
+    for (; slot < kNone && slots[slot].used(); ++slot) {
+        const std::optional<SharedAllocation> each = slots[slot].read();
+        if (each && each->buffer == buffer && each->process == this_process())
+            return DevicePlace::of(slot, static_cast<std::int64_t>(address - each->base));
+        // Memory at the same addresses: what was there before is gone.  No rank may open it after
+        // the new one.
+        if (each && each->overlaps(base, size))
+            slots[slot].clear();
+        if (!each || each->overlaps(base, size))
+            empty = std::min(empty, slot);
+        else if (idle && slot != kept &&
+                 (oldest == kNone || slots[slot].number() < slots[oldest].number()))
+            oldest = slot; // others have had the time to open it
     }
-    SharedAllocation fresh{this_process(), base, size, buffer, {}};
-    CUipcMemHandle handle;
-    if (room == SharedDevice::kListedAllocations ||
-        driver_.get_handle(&handle, base) != CUDA_SUCCESS)
+    const unsigned room = empty != kNone ? empty : slot != kNone ? slot : oldest;
+    if (room == kNone)
         return 0;
+    CUipcMemHandle handle;
+    bool has_handle = false;
+    waiting.ask_if_none([&] { has_handle = driver_.get_handle(&handle, base) == CUDA_SUCCESS; });
+    if (!has_handle)
+        return 0;
+    SharedAllocation fresh{this_process(), base, size, buffer, {}};
     std::memcpy(fresh.handle.data(), &handle, sizeof(handle));
-    mine.allocations[room] = fresh;
+    slots[room].list(fresh, lists.listings);
     return DevicePlace::of(room, static_cast<std::int64_t>(address - base));
 }
 
-void *SharedMemory::find(const SharedDevice &its, DevicePlace place, WaitingStreams &waiting) {
-    const SharedAllocation &allocation = its.allocations[place.slot()];
+void *SharedMemory::find(const SharedDevice &its, DevicePlace place) {
+    const std::optional<SharedAllocation> allocation = its.allocations[place.slot()].read();
+    if (!allocation)
+        return nullptr;
     const auto at = [&](CUdeviceptr base) {
         return reinterpret_cast<void *>(
             static_cast<std::uintptr_t>(base + static_cast<CUdeviceptr>(place.distance())));
     };
-    if (allocation.process == this_process())
-        return at(allocation.base);
+    if (allocation->process == this_process())
+        return at(allocation->base);
     CUcontext context = nullptr;
     check_cuda(driver_, driver_.current_context(&context), "cuCtxGetCurrent");
-    const Key key{identified(driver_, context), allocation.process, allocation.buffer};
-    if (const auto known = opened_.find(key); known != opened_.end())
-        return at(known->second.here);
-    Opened opened{0, allocation.base, allocation.bytes};
-    waiting.ask_if_none([&] {
-        close_overlapping(key, allocation);
-        CUipcMemHandle handle;
-        std::memcpy(&handle, allocation.handle.data(), sizeof(handle));
-        const CUresult result =
-            driver_.open_handle(&opened.here, handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS);
-        if (result != CUDA_SUCCESS) {
-            const Error why =
-                cuda_error(driver_, result, "cuIpcOpenMemHandle of another rank's memory");
-            throw Error(why.status(), std::string(why.what()) +
-                                          "; STRETTO_CUDA_IPC=off takes the way through the host");
-        }
-    });
-    if (opened.here == 0)
-        throw Error(Status::unsupported,
-                    "its memory is new, and the driver is not asked to open memory while a stream "
-                    "of the program waits for a call; let all ranks order their calls by streams, "
-                    "or none");
-    opened_.emplace(key, opened);
-    return at(opened.here);
+    const auto known =
+        opened_.find({identified(driver_, context), allocation->process, allocation->buffer});
+    return known != opened_.end() ? at(known->second.here) : nullptr;
+}
+
+struct SharedMemory::Fresh {
+    transport::SharedSlot *slot;
+    std::uint32_t turn;
+    SharedAllocation allocation;
+    Key key;
+};
+
+std::vector<SharedMemory::Fresh> SharedMemory::fresh(const engine::SharedLists &lists,
+                                                     const Context &context) const {
+    std::vector<Fresh> found;
+    for (SharedDevice *const other : lists.others)
+        if (transport::reaches(lists.mine, *other))
+            for (transport::SharedSlot &slot : other->allocations) {
+                if (!slot.used())
+                    break;
+                std::uint32_t turn = 0;
+                const std::optional<SharedAllocation> each = slot.read(turn);
+                if (!each || each->process == this_process() || slot.refusal().error != 0)
+                    continue;
+                const Key key{context, each->process, each->buffer};
+                if (!opened_.contains(key))
+                    found.push_back({&slot, turn, *each, key});
+            }
+    return found;
+}
+
+void SharedMemory::open_listed(engine::SharedLists &lists, WaitingStreams &waiting) {
+    // What is listed from now on is counted later, so it is not taken for opened.
+    const std::uint64_t count = lists.listings.load(std::memory_order_acquire);
+    if (lists.mine.opened.load(std::memory_order_relaxed) == count ||
+        (lists.looked == count && waiting.any()))
+        return;
+    lists.looked = count;
+    CUcontext context = nullptr;
+    check_cuda(driver_, driver_.current_context(&context), "cuCtxGetCurrent");
+    const std::vector<Fresh> unknown = fresh(lists, identified(driver_, context));
+    bool all = unknown.empty();
+    if (!all)
+        waiting.ask_if_none([&] {
+            for (const Fresh &each : unknown)
+                open(lists.rank, each);
+            all = true;
+        });
+    if (all)
+        lists.mine.opened.store(count, std::memory_order_release);
+}
+
+// The memory may be gone, or its process.  If its owner uses it and this rank could not open it,
+// the owner says so.
+void SharedMemory::open(int rank, const Fresh &fresh) {
+    close_overlapping(fresh.key, fresh.allocation);
+    CUipcMemHandle handle;
+    std::memcpy(&handle, fresh.allocation.handle.data(), sizeof(handle));
+    Opened opened{0, fresh.allocation.base, fresh.allocation.bytes};
+    const CUresult result =
+        driver_.open_handle(&opened.here, handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS);
+    if (result == CUDA_SUCCESS)
+        opened_.emplace(fresh.key, opened);
+    else
+        fresh.slot->refuse(fresh.turn, {rank, result});
 }
 
 // What lay there before is gone at its owner.

@@ -14,9 +14,11 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <vector>
 
 #include "device/cuda.hpp"
 #include "device/waiting_streams.hpp"
+#include "engine/executor.hpp"
 #include "transport/shm/shared_device.hpp"
 
 namespace stretto::device {
@@ -29,15 +31,19 @@ public:
     // Publishes which device this rank's memory is on, and which it reaches, unless it has.  False
     // if that is not the device of the current context.
     bool announce(transport::SharedDevice &mine);
+    // Makes a context the one in which this rank opens memory of others.  False if another one is
+    // in use: calls in flight (`idle`: there are none) read what is open there.
+    bool enter(transport::SharedDevice &mine, CUcontext context, bool idle);
     // The place of a buffer of this rank, for others (transport::DevicePlace); 0: its allocation
-    // has no handle, or all slots are in use.  `idle`: no call in flight has given a place of this
-    // rank, but for those of `kept`.
-    std::uint64_t share(transport::SharedDevice &mine, const void *memory, std::size_t bytes,
-                        bool idle, std::optional<unsigned> kept);
-    // The same bytes in this process.  Throws Error if the driver does not open the handle, or if
-    // it is not to be asked, since a stream of the program waits.
-    void *find(const transport::SharedDevice &its, transport::DevicePlace place,
-               WaitingStreams &waiting);
+    // has no handle, all slots are in use, or the driver is not to be asked for a handle now.
+    // `idle`: no call in flight has given a place of this rank, but for those of `kept`.
+    std::uint64_t share(engine::SharedLists &lists, const void *memory, std::size_t bytes,
+                        bool idle, std::optional<unsigned> kept, WaitingStreams &waiting);
+    // Opens what others have listed.  If a stream of the program waits, opens nothing, and
+    // publishes only what is open already.
+    void open_listed(engine::SharedLists &lists, WaitingStreams &waiting);
+    // The same bytes in this process; null if they are not open in the current context.
+    void *find(const transport::SharedDevice &its, transport::DevicePlace place);
 
 private:
     struct Key {
@@ -49,7 +55,10 @@ private:
         CUdeviceptr here = 0;
         std::uint64_t base = 0, bytes = 0; // at its owner
     };
+    struct Fresh; // listed, and not open
     std::uint32_t hash_of(CUdevice device);
+    std::vector<Fresh> fresh(const engine::SharedLists &lists, const Context &context) const;
+    void open(int rank, const Fresh &fresh);
     void close_overlapping(const Key &key, const transport::SharedAllocation &next);
 
     const Cuda &driver_;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Streams of the program that wait for the end of a call (stream_order.hpp).
 //
-// If the driver is asked for pinned memory, for a registration or for a stream, it may wait until
-// the device has done all that it was given, and other threads then wait for the driver: also the
-// thread that would let the stream go on.  So the driver is asked for none of these while a stream
-// waits.
+// If the driver is asked for pinned memory, for a registration, for a stream or for memory of
+// another process, it may wait until the device has done all that it was given, and other threads
+// then wait for the driver: also the thread that would let the stream go on.  So the driver is
+// asked for none of these while a stream waits.
 #pragma once
 
 #include <cstddef>
@@ -24,6 +24,11 @@ public:
     void ended() noexcept {
         const std::lock_guard lock(mutex_);
         --waiting_;
+    }
+    // Whether one waits at the moment.
+    bool any() {
+        const std::lock_guard lock(mutex_);
+        return waiting_ != 0;
     }
     // Asks, unless a stream waits.  No stream begins to wait meanwhile.
     template<class Ask>

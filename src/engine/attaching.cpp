@@ -54,7 +54,7 @@ bool Engine::maps() {
 // This rank would copy the contribution into a cell once for all its readers, while they are busy
 // with other cells.  So a system call, or attaching for one step, pays only if there is one reader.
 // What stays attached costs no reader anything.
-bool Engine::attached(const Run &run, const Step &step) const {
+bool Engine::attached(const Run &run, const Step &step) {
     if (run.call->execution != nullptr)
         return read_on_device(run, step);
     const bool kept = in_place_ == InPlace::kept;

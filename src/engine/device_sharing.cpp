@@ -5,12 +5,15 @@
 // others have read, so only in calls that no rank leaves before all have entered.
 //
 // No rank has to know what memory the others have.  A cell says where its payload is.  A rank gives
-// a place in its memory only if all readers of the cell reach its device, in calls in which their
-// buffers are there and in others.  A rank stores into an output if the reader's entry has a place.
+// a place in its memory only if all readers of the cell have that memory open, in calls in which
+// their buffers are on a device and in others.  A rank stores into an output if it has it open, and
+// its owner has published the place.  All else takes the pipeline.
+//
+// Memory is listed and opened when a call begins (shared_device.hpp): one that a stream orders,
+// before its stream waits.  So the driver is asked for nothing while a stream waits for a call.  A
+// reader that may not ask it in this call opens the memory in a later one.
 #include <algorithm>
-#include <chrono>
 #include <string>
-#include <thread>
 
 #include "engine/engine.hpp"
 #include "engine/executor.hpp"
@@ -19,80 +22,126 @@ namespace stretto::engine {
 
 using transport::DevicePlace;
 using transport::Location;
+using transport::SharedOutput;
 
-// Whether a rank reads and writes memory of another one's device.  The driver opens memory only of
-// processes that it sees, so not that of another container.
-static bool reaches_device(const transport::LineBlock &mine, const transport::LineBlock &its) {
+// Whether the driver of a rank sees the process of another one, so not in another container.
+static bool same_processes(const transport::LineBlock &mine, const transport::LineBlock &its) {
     const std::uint64_t space = mine.pid_namespace.load(std::memory_order_relaxed);
-    return space != 0 && space == its.pid_namespace.load(std::memory_order_relaxed) &&
-           reaches(mine.shared_device, its.shared_device);
+    return space != 0 && space == its.pid_namespace.load(std::memory_order_relaxed);
 }
 
-// The error of a rank that does not get at another one's memory.  The driver knows that a process
-// has ended a moment before the kernel shows it.
-static Error unreached(const transport::Segment &segment, int rank, const Error &error) {
-    constexpr int kLooks = 100; // 1 ms apart
-    for (int look = 0; look < kLooks; ++look) {
-        if (segment.presence(rank) == transport::Presence::dead)
-            return {Status::peer, error.what()};
-        std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
-    return {error.status(),
-            "it does not reach the memory of " + segment.names().of(rank) + ": " + error.what()};
+// Whether a rank reads and writes memory of another one's device.
+static bool reaches_device(const transport::LineBlock &mine, const transport::LineBlock &its) {
+    return same_processes(mine, its) && reaches(mine.shared_device, its.shared_device);
 }
 
-// Gives the buffers of a call places that other ranks find, if an executor performs it.
-void Engine::share_buffers(Run &run) {
-    const Call &call = *run.call;
-    if (call.execution->memory == MemoryKind::host || !run.plan->synchronizing ||
-        run.plan->vector_bytes < kLeastKeptVectorBytes || withdrawn_ || !options_.shares_devices ||
-        call.batch != nullptr || call.move_bytes != 0)
+static SharedOutput &output_of(transport::LineBlock &lines, const Run &run) {
+    return lines.shared_device.outputs[run.sequence % transport::SharedDevice::kOutputCalls];
+}
+
+// The lists of this rank's host, from the first call on that has an executor.
+SharedLists &Engine::shared_lists(Executor &executor) {
+    if (lists_ != nullptr)
+        return *lists_;
+    lists_ = std::make_unique<SharedLists>(
+        SharedLists{rank_, mine_.shared_device, {}, segment_->header().signals.listings});
+    for (int rank = 0; rank < segment_->ranks(); ++rank)
+        if (rank != rank_ && segment_->here(rank) && same_processes(mine_, segment_->lines(rank)))
+            lists_->others.push_back(&segment_->lines(rank).shared_device);
+    executor.watch_lists(*lists_);
+    sharer_ = &executor;
+    return *lists_;
+}
+
+void Engine::forget_lists() noexcept {
+    if (sharer_ != nullptr)
+        sharer_->forget_lists(*lists_);
+}
+
+// Gives the buffers of a call, which has this number, places that other ranks find, if an executor
+// performs it.  Throws Error.
+void Engine::share_buffers(Run &run, const Call &call, std::uint64_t sequence) {
+    run.input_place = run.output_place = 0;
+    if (call.execution == nullptr || call.execution->memory == MemoryKind::host ||
+        !call.plan->synchronizing || call.plan->vector_bytes < kLeastKeptVectorBytes ||
+        !options_.shares_devices || call.batch != nullptr || call.move_bytes != 0)
         return;
+    Executor &executor = *call.execution->executor;
+    const bool idle = completed_ == sequence;
     const auto place = [&](const void *vector, const Call::Part &part,
                            std::optional<unsigned> kept) -> std::uint64_t {
         if (part.bytes == 0)
             return 0;
-        const std::uint64_t first = call.execution->executor->share(
-            mine_.shared_device, static_cast<const std::byte *>(vector) + part.first, part.bytes,
-            completed_ == run.sequence, kept);
+        const std::uint64_t first = executor.share(
+            shared_lists(executor), static_cast<const std::byte *>(vector) + part.first, part.bytes,
+            idle, kept);
         return first == 0 ? 0 : first - part.first;
     };
     const bool mapped = call.pre_post != nullptr && call.pre_post->pre.map != nullptr;
+    if (!mapped)
+        run.input_place = place(call.input, call.input_part, std::nullopt);
+    run.output_place = place(
+        call.output, call.output_part,
+        run.input_place == 0 ? std::nullopt : std::optional(DevicePlace(run.input_place).slot()));
+}
+
+// The same for a call that begins at once, and opens what others have listed.
+void Engine::share_memory(Run &run) {
     try {
-        if (!mapped)
-            run.input_place = place(call.input, call.input_part, std::nullopt);
-        run.output_place =
-            place(call.output, call.output_part,
-                  run.input_place == 0 ? std::nullopt
-                                       : std::optional(DevicePlace(run.input_place).slot()));
+        share_buffers(run, *run.call, run.sequence);
+        if (sharer_ != nullptr && signals_.listings.load(std::memory_order_relaxed) !=
+                                      mine_.shared_device.opened.load(std::memory_order_relaxed))
+            sharer_->open_shared();
     } catch (const Error &error) {
         fail(error.status(), here(run) + ": " + error.what());
     }
 }
 
-// A call waits for a stream of the program: then the driver may answer a request only when this
-// stream goes on, so this rank opens no memory of others from now on, and they open none of its.
-void Engine::withdraw() {
-    if (withdrawn_)
-        return;
-    withdrawn_ = true;
-    mine_.shared_device.device.store(0, std::memory_order_release);
-    for (std::atomic<std::uint32_t> &device : mine_.shared_device.reaches)
-        device.store(0, std::memory_order_release);
+// The same for a call that is ordered by a stream, which does not wait yet; for all communicators.
+void Engine::share_before_waiting(Run &run, Executor *executor) {
+    share_buffers(run, run.kept, sequence_);
+    if (executor != nullptr)
+        executor->open_shared();
+}
+
+// From here on other ranks may store into the output.
+void Engine::open_output(const Run &run) {
+    if (run.output_place != 0)
+        output_of(mine_, run).open(run.signature, {run.output_place, run.call->in_place});
+}
+
+// Where a rank's output is on a device, if it may be written.
+std::uint64_t Engine::shared_output(const Run &run, int rank, const Step &step) {
+    if (run.call->execution == nullptr || !segment_->here(rank))
+        return 0;
+    const SharedOutput::Place output = output_of(segment_->lines(rank), run).of(run.signature);
+    return output.in_place && step.zero_copy_write != ZeroCopy::always ? 0 : output.place;
 }
 
 // Whether the readers of a step read the contribution on the device.
-bool Engine::read_on_device(const Run &run, const Step &step) const {
+bool Engine::read_on_device(const Run &run, const Step &step) {
     if (run.input_place == 0 || step.length < kLeastZeroCopyBytes)
         return false;
+    const transport::SharedSlot &slot =
+        mine_.shared_device.allocations[DevicePlace(run.input_place).slot()];
     const StepReader *reader = run.plan->readers.data() + step.first_reader;
-    return std::all_of(reader, reader + step.readers, [&](const StepReader &each) {
-        return segment_->here(each.rank) && reaches_device(segment_->lines(each.rank), mine_);
-    });
+    if (!std::all_of(reader, reader + step.readers, [&](const StepReader &each) {
+            const transport::LineBlock &its = segment_->lines(each.rank);
+            return segment_->here(each.rank) && reaches_device(its, mine_) &&
+                   its.shared_device.opened.load(std::memory_order_acquire) >= slot.number();
+        }))
+        return false;
+    if (const transport::Refusal why = slot.refusal(); why.error != 0) {
+        const Error error = run.call->execution->executor->refused(why.error);
+        fail(error.status(), here(run) + ": " + segment_->names().of(why.rank) +
+                                 " does not reach the memory of " + segment_->names().of(rank_) +
+                                 ": " + error.what());
+    }
+    return true;
 }
 
 // Where this process finds bytes that another rank shares.  Null if this rank does not reach that
-// device, or if the CPU performs its call.
+// device or has not opened the memory, or if the CPU performs its call.
 void *Engine::on_device(const Run &run, int rank, std::uint64_t place) {
     const transport::LineBlock &its = segment_->lines(rank);
     const Execution *const by = run.call->execution;
@@ -102,7 +151,7 @@ void *Engine::on_device(const Run &run, int rank, std::uint64_t place) {
         return by->executor->find_shared(mine_.shared_device, its.shared_device,
                                          DevicePlace(place));
     } catch (const Error &error) {
-        fail_reading(run, rank, unreached(*segment_, rank, error));
+        fail_reading(run, rank, error);
     }
 }
 
@@ -110,16 +159,19 @@ void *Engine::on_device(const Run &run, int rank, std::uint64_t place) {
 void Engine::take_from_device(const Run &run, int rank, std::uint64_t place, void *into,
                               std::size_t bytes) {
     try {
-        Executor *const executor = executor_of(MemoryKind::cuda);
-        if (executor == nullptr)
+        if (sharer_ == nullptr)
             throw Error(Status::internal, "nothing in this process copies from CUDA memory");
-        executor->copy(into,
-                       executor->find_shared(mine_.shared_device,
-                                             segment_->lines(rank).shared_device,
-                                             DevicePlace(place)),
-                       bytes);
+        const void *const from = sharer_->find_shared(
+            mine_.shared_device, segment_->lines(rank).shared_device, DevicePlace(place));
+        if (from == nullptr)
+            throw Error(Status::unsupported,
+                        "the memory of " + segment_->names().of(rank) +
+                            " is not open any more: it was opened in a CUDA context that is gone, "
+                            "while a stream of the program waits for another call; let calls end "
+                            "before their context is destroyed");
+        sharer_->copy(into, from, bytes);
     } catch (const Error &error) {
-        fail_reading(run, rank, unreached(*segment_, rank, error));
+        fail_reading(run, rank, error);
     }
 }
 

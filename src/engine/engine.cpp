@@ -45,6 +45,7 @@ Engine::Engine(std::shared_ptr<transport::Segment> segment, int rank, const tran
 }
 
 Engine::~Engine() {
+    forget_lists();
     if (bell_ != nullptr)
         bell_->silence();
     for (Executor *const executor : ring_users_)
@@ -131,9 +132,10 @@ void Engine::launch(Run &run, const Call &call, const Tally &tally, Gate *gate) 
     forget_gate(run);
     if (gate != nullptr) {
         run.kept.output_heap = 0; // other ranks store there as soon as they know of the call
-        withdraw();
-        if (Executor *const executor = gate->executor())
+        Executor *const executor = gate->executor();
+        if (executor != nullptr)
             prepare_rings(*executor);
+        share_before_waiting(run, executor);
         gate->close();
     }
     run.gate = gate;
@@ -209,9 +211,11 @@ void Engine::begin(Run &run, const Call &call, const Tally &tally) {
     run.base[0] = reinterpret_cast<std::uintptr_t>(call.input);
     run.base[1] = reinterpret_cast<std::uintptr_t>(call.output);
     run.sends_in_place = sends_in_place(call);
-    run.input_place = run.output_place = 0;
-    if (call.execution != nullptr) [[unlikely]]
-        share_buffers(run);
+    if (run.gate == nullptr) { // else it has shared them before its stream waits
+        run.input_place = run.output_place = 0;
+        if (call.execution != nullptr || sharer_ != nullptr) [[unlikely]]
+            share_memory(run);
+    }
     run.attached =
         plan.vector_bytes >= kLeastKeptVectorBytes && (run.input_place != 0 || attaches(call));
     if (run.gate == nullptr) [[likely]]
@@ -234,6 +238,7 @@ bool Engine::opened(Run &run) {
         return false;
     forget_gate(run);
     take_memory(run);
+    open_output(run);
     return true;
 }
 
@@ -245,14 +250,15 @@ void Engine::forget_gate(Run &run) {
 // Announces the call to the other ranks, and its cells to this rank's stream.
 void Engine::announce(const Run &run) {
     stream_.add(*run.plan, base_of(run), run.sequence);
+    if (run.gate == nullptr)
+        open_output(run);
     const Call &call = *run.call;
     transport::enter(mine_.entries[run.sequence % transport::kEntries],
                      {run.sequence + 1, run.signature,
                       (call.descriptor.count & ~(~std::uint64_t{0} << kCodeShift)) |
                           std::uint64_t{run.plan->code} << kCodeShift,
-                      call.descriptor.packed,
-                      run.output_place != 0 ? run.output_place : call.output_heap,
-                      run.plan->parameters, call.in_place});
+                      call.descriptor.packed, call.output_heap, run.plan->parameters,
+                      call.in_place});
 }
 
 [[gnu::noinline]] void Engine::execute_traced(Run &run, const Step &step) {

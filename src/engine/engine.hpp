@@ -196,7 +196,7 @@ private:
 
     // zero_copy_buffers.cpp
     bool storable(Run &run, const Step &step);
-    bool read_in_place(const Run &run, const Step &step) const {
+    bool read_in_place(const Run &run, const Step &step) {
         return step.zero_copy_read != ZeroCopy::never &&
                (run.call->input_heap != 0 || (run.attached && attached(run, step))) &&
                (step.zero_copy_read == ZeroCopy::always || !run.call->in_place);
@@ -215,9 +215,14 @@ private:
     bool released(const Run &run, const Step &step) const;
 
     // device_sharing.cpp
-    void share_buffers(Run &run);
-    void withdraw();
-    bool read_on_device(const Run &run, const Step &step) const;
+    SharedLists &shared_lists(Executor &executor);
+    void forget_lists() noexcept;
+    void share_buffers(Run &run, const Call &call, std::uint64_t sequence);
+    void share_memory(Run &run);
+    void share_before_waiting(Run &run, Executor *executor);
+    void open_output(const Run &run);
+    std::uint64_t shared_output(const Run &run, int rank, const Step &step);
+    bool read_on_device(const Run &run, const Step &step);
     void *on_device(const Run &run, int rank, std::uint64_t place);
     void take_from_device(const Run &run, int rank, std::uint64_t place, void *into,
                           std::size_t bytes);
@@ -226,7 +231,7 @@ private:
     bool attaches(const Call &call);
     bool maps();
     // Whether the readers of a step read in this rank's own memory.
-    bool attached(const Run &run, const Step &step) const;
+    bool attached(const Run &run, const Step &step);
     std::optional<transport::Location> elsewhere(const Run &run, const StepOperand &operand) const;
     const void *attach(const Run &run, const StepOperand &operand, std::uint64_t address,
                        std::size_t bytes);
@@ -287,7 +292,6 @@ private:
     const transport::Signals &signals_;
     const std::uint64_t ring_mask_;
     transport::LineBlock &mine_;
-    bool withdrawn_ = false; // shares no memory of a device any more
     const int rank_;
     std::uint64_t sequence_ = 0; // calls begun
     std::uint64_t oldest_ = 0;   // the first of them that is not complete
@@ -336,6 +340,8 @@ private:
     // Steps of all calls in flight that an executor performs.
     std::shared_ptr<Bell> bell_;               // null: no call had an executor
     std::vector<Executor *> ring_users_;       // executors that know of this host's rings
+    std::unique_ptr<SharedLists> lists_;       // of memory of devices; null: none was shared here
+    Executor *sharer_ = nullptr;               // which watches them
     std::uint32_t issued_ = 0;                 // and not complete
     std::uint64_t nap_ns_ = transport::kNoNap; // the longest sleep, for executors that are polled
     std::uint32_t closed_gates_ = 0;           // of calls in flight; they are polled as well

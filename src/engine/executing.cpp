@@ -67,7 +67,9 @@ void Engine::reduce_by_user_elsewhere(Run &run, const Step &step, int outs,
 // predecessors are complete, so nothing writes there before it runs.
 void Engine::prefetch(Run &run, std::uint32_t index) {
     const Step &step = run.plan->steps[index];
-    if (run.input_place != 0) // perhaps a kernel reads them where they are
+    // Perhaps a kernel reads them where they are, with those of all ranks.
+    if (run.input_place != 0 && signals_.listings.load(std::memory_order_relaxed) ==
+                                    mine_.shared_device.opened.load(std::memory_order_relaxed))
         return;
     if (step.operands < 2 || run.call->reduce == nullptr || !run.issued->may_prefetch(index))
         return;

@@ -11,6 +11,8 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <string>
+#include <vector>
 
 #include "base/memory_kind.hpp"
 #include "base/status.hpp"
@@ -99,6 +101,16 @@ private:
     std::shared_ptr<Bell> bell_; // null: the executor is polled
 };
 
+// What the ranks of a host have listed of their device memory, for one rank of one communicator.
+struct SharedLists {
+    int rank;
+    transport::SharedDevice &mine;
+    std::vector<transport::SharedDevice *> others; // of processes that the driver sees
+    std::atomic<std::uint64_t> &listings;
+    // At so many listings the executor looked last, and could perhaps not open all.
+    std::uint64_t looked = 0;
+};
+
 // Several threads may call all functions at once, for several ranks.
 class Executor {
 public:
@@ -128,21 +140,28 @@ public:
     // Copies between memory of its kind and host memory, either way, before it returns.  Throws
     // Error.  For the work of the CPU before and after the steps of a call.
     virtual void copy(void *to, const void *from, std::size_t bytes) = 0;
-    // Memory of its kind that other ranks of the host may read and write in place: gives the place
-    // of a buffer (transport::DevicePlace), which they find by this rank's lines; 0: they cannot.
+    // Memory of its kind that other ranks of the host may read and write in place: lists the
+    // allocation of a buffer and gives its place (transport::DevicePlace), or 0: they cannot.
     // `idle`: no call in flight has given a place, but in the slot `kept`.  Throws Error.
-    virtual std::uint64_t share(transport::SharedDevice &mine, const void *memory,
-                                std::size_t bytes, bool idle, std::optional<unsigned> kept) {
-        (void)mine, (void)memory, (void)bytes, (void)idle, (void)kept;
+    virtual std::uint64_t share(SharedLists &lists, const void *memory, std::size_t bytes,
+                                bool idle, std::optional<unsigned> kept) {
+        (void)lists, (void)memory, (void)bytes, (void)idle, (void)kept;
         return 0;
     }
-    // Where this process finds what another rank shares.  This rank, whose lines are `mine`, has
-    // called share() before.  Throws Error.
+    // From now on until forget_lists(), open_shared() opens what these list.
+    virtual void watch_lists(SharedLists &lists) { (void)lists; }
+    virtual void forget_lists(SharedLists &lists) noexcept { (void)lists; }
+    // Opens what is listed and not open, if the device's driver may be asked now, and publishes it
+    // (SharedDevice::opened).  Else that is left to a later call.
+    virtual void open_shared() {}
+    // Where this process finds what another rank shares; null if it is not open.  Throws Error.
     virtual void *find_shared(const transport::SharedDevice &mine,
                               const transport::SharedDevice &its, transport::DevicePlace place) {
         (void)mine, (void)its, (void)place;
         return nullptr;
     }
+    // The error of a rank that could not open memory of another one.
+    virtual Error refused(int error) { return {Status::internal, std::to_string(error)}; }
     // Host memory that passes use again and again, until it is released.  An executor may register
     // it with its device.  Several engines may give the same memory; each releases it once.
     virtual void use_memory(void *memory, std::size_t bytes) {

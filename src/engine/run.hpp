@@ -123,8 +123,11 @@ struct TileRun {
     std::uint64_t bulk_base = 0;          // and of this rank's bulk
     std::uint32_t next = 0;               // the first step that is not complete
     std::uint32_t ahead = 0;              // complete steps after it
-    int direct_outputs = 0;               // readers' outputs that the step stores into
-    std::uint32_t cells_in_use = 0;       // cells that others may still read in place
+    // Of the step that is ready: the readers' outputs that it stores into, and whether readers read
+    // its contribution in place.  What other ranks say may change before it runs.
+    int direct_outputs = 0;
+    bool reads_in_place = false;
+    std::uint32_t cells_in_use = 0;    // cells that others may still read in place
     std::uint32_t settled = 0;         // no rank reads payloads of steps before this one any more
     std::uint32_t tile = 0;            // its number
     std::uint32_t origin = 0;          // steps of earlier tiles, as counted by progress

@@ -56,7 +56,7 @@ inline constexpr std::uint32_t kLeastReducedStringBytes = 48u << 10;
 // Runs a step; true if it is complete on return.
 template<Engine::Mode mode>
 [[gnu::always_inline]] inline bool Engine::execute(Run &run, const Step &step) {
-    if (read_in_place(run, step)) {
+    if (step.zero_copy_read != ZeroCopy::never && run.reads_in_place) { // as ready() has found
         publish_in_place(run, step);
         return true;
     }

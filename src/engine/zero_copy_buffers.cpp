@@ -21,7 +21,8 @@ bool Engine::storable(Run &run, const Step &step) {
     run.direct_outputs = step.has_result && step.zero_copy_write != ZeroCopy::never
                              ? collect_outputs(run, step, run.outs.data() + 1)
                              : 0;
-    if (size.bulk != 0 && run.direct_outputs == 0 && !read_in_place(run, step))
+    run.reads_in_place = read_in_place(run, step);
+    if (size.bulk != 0 && run.direct_outputs == 0 && !run.reads_in_place)
         end.bulk = run.bulk_base + step.place.bulk + size.bulk;
     return stream_.room(end);
 }
@@ -73,11 +74,18 @@ bool Engine::send_in_place(Run &run, const Step &step) {
     return true;
 }
 
-// The outputs of all readers, if each is in the shared heap and may be written; otherwise nothing.
-// A reader publishes the place of its output when it enters.
+// The outputs of all readers, if each is in the shared heap or on a device that this rank reaches,
+// and may be written; otherwise nothing.  A reader publishes the place of its output when it
+// enters.
 int Engine::collect_outputs(const Run &run, const Step &step, void **outs) {
     const StepReader *reader = run.plan->readers.data() + step.first_reader;
     for (std::uint32_t r = 0; r < step.readers; ++r) {
+        if (const std::uint64_t place = shared_output(run, reader[r].rank, step)) {
+            outs[r] = on_device(run, reader[r].rank, place + reader[r].result_offset + run.shift);
+            if (outs[r] == nullptr)
+                return 0;
+            continue;
+        }
         const std::optional<transport::Entered> its = transport::entered(
             segment_->lines(reader[r].rank).entries[run.sequence % transport::kEntries]);
         // The reader may not have entered yet, or may have entered so many later calls that its
@@ -85,13 +93,6 @@ int Engine::collect_outputs(const Run &run, const Step &step, void **outs) {
         if (!its || its->sequence != run.sequence + 1 || its->signature != run.signature ||
             its->output_heap == 0 || (its->in_place && step.zero_copy_write != ZeroCopy::always))
             return 0;
-        if (transport::DevicePlace::is_one(its->output_heap)) {
-            outs[r] = on_device(run, reader[r].rank,
-                                its->output_heap + reader[r].result_offset + run.shift);
-            if (outs[r] == nullptr)
-                return 0;
-            continue;
-        }
         outs[r] = segment_->heap(reader[r].rank) +
                   (its->output_heap - 1 + reader[r].result_offset + run.shift);
     }

@@ -25,7 +25,7 @@ struct alignas(kLineBytes) Entry {
     std::atomic<std::uint64_t> signature;
     std::atomic<std::uint64_t> count;  // the algorithm's code in the high bits (engine/run.hpp)
     std::atomic<std::uint64_t> packed; // by the engine's owner: collective, dtype, op, root
-    std::atomic<std::uint64_t> output_heap; // as the engine's Call says, or a DevicePlace
+    std::atomic<std::uint64_t> output_heap;               // as the engine's Call says
     std::array<std::atomic<std::uint64_t>, 2> parameters; // of the algorithm, for messages
     std::atomic<bool> in_place;
 };

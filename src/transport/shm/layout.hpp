@@ -72,6 +72,8 @@ struct alignas(kLineBytes) Signals {
     std::atomic<std::uint32_t> watchers; // sleepers that wait for progress of other ranks
     std::atomic<std::uint32_t>
         fences; // 1: some rank has no asymmetric barrier, so publishers use fences
+    // Allocations that ranks of this host have listed (shared_device.hpp).
+    std::atomic<std::uint64_t> listings;
 };
 
 // The arrivals that a late-rank detector counts (late_rank_detector.hpp).

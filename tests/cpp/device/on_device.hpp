@@ -3,7 +3,10 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
+#include <map>
+#include <mutex>
 #include <stdexcept>
 #include <string>
 
@@ -24,8 +27,9 @@ namespace test {
 // As long as this lives, test::Buffer is on the device.
 class OnDevice final : public DeviceMemory {
 public:
-    // all_or_some: in turns; asked: those of which a test says so
-    enum class Buffers { all, all_or_some, asked };
+    // all_or_some: in turns; asked: those of which a test says so; reused: all, and memory that is
+    // freed is given out again for as many bytes, as by PyTorch's allocator
+    enum class Buffers { all, all_or_some, asked, reused };
 
     explicit OnDevice(Buffers which = Buffers::all) : which_(which) {
         check_cuda(cuInit(0));
@@ -44,12 +48,25 @@ public:
         if ((which_ == Buffers::asked && !asked) ||
             (some && number * 0x9e3779b97f4a7c15u >> 63 == 0))
             return nullptr;
+        const std::lock_guard lock(mutex_);
+        if (const auto unused = free_.find(bytes); unused != free_.end()) {
+            std::byte *const memory = unused->second;
+            free_.erase(unused);
+            return memory;
+        }
         unsigned long long pointer = 0;
         check_cuda(cuCtxSetCurrent(context_)); // ranks are threads
         check_cuda(cuMemAlloc_v2(&pointer, bytes));
+        if (which_ == Buffers::reused)
+            sizes_.emplace(reinterpret_cast<std::byte *>(pointer), bytes);
         return reinterpret_cast<std::byte *>(pointer);
     }
     void free(std::byte *memory) override {
+        const std::lock_guard lock(mutex_);
+        if (const auto size = sizes_.find(memory); size != sizes_.end()) {
+            free_.emplace(size->second, memory);
+            return;
+        }
         check_cuda(cuCtxSetCurrent(context_));
         check_cuda(cuMemFree_v2(reinterpret_cast<std::uintptr_t>(memory)));
     }
@@ -68,6 +85,9 @@ private:
     const Buffers which_;
     void *context_ = nullptr;
     std::atomic<std::uint64_t> numbers_{0}; // of buffers so far
+    std::mutex mutex_;
+    std::map<std::byte *, std::size_t> sizes_; // of what is given out again
+    std::multimap<std::size_t, std::byte *> free_;
 };
 
 } // namespace test

@@ -297,7 +297,7 @@ int cuMemFree_v2(Address pointer) {
     Device &device = Device::get();
     const std::lock_guard lock(device.mutex);
     device.owners.erase(reinterpret_cast<const void *>(pointer));
-    device.buffer_ids.erase(pointer);
+    device.forget_buffer(pointer);
     return device.allocations.erase(pointer) == 1 ? kSuccess : kInvalidValue;
 }
 
@@ -582,6 +582,7 @@ int cuIpcGetMemHandle(IpcHandle *handle, Address base) {
     const std::lock_guard lock(device.mutex);
     if (!has_context())
         return kInvalidContext;
+    device.note_request();
     Device::Handle inner{};
     if (!device.get_handle(base, inner))
         return kInvalidValue;
@@ -599,8 +600,8 @@ int cuIpcOpenMemHandle_v2(Address *base, IpcHandle handle, unsigned) {
         return device.fail_opening;
     Device::Handle inner{};
     std::memcpy(&inner, handle.bytes, sizeof(inner));
-    Device::Opened &opened =
-        device.opened[std::string(reinterpret_cast<const char *>(handle.bytes), sizeof(inner))];
+    Device::Opened &opened = device.opened[{
+        contexts.back(), std::string(reinterpret_cast<const char *>(handle.bytes), sizeof(inner))}];
     if (opened.times == 0) {
         if (std::exchange(device.kill_owner, false)) {
             kill(inner.process, SIGKILL);
@@ -608,8 +609,10 @@ int cuIpcOpenMemHandle_v2(Address *base, IpcHandle handle, unsigned) {
         }
         device.note_request();
         const int result = device.open(inner, opened);
-        if (result != kSuccess)
+        if (result != kSuccess) {
+            device.counts.opened_too_late += result == kInvalidHandle;
             return result;
+        }
         own(device, reinterpret_cast<const void *>(opened.range));
     }
     ++opened.times;
@@ -620,8 +623,9 @@ int cuIpcOpenMemHandle_v2(Address *base, IpcHandle handle, unsigned) {
 int cuIpcCloseMemHandle(Address base) {
     Device &device = Device::get();
     const std::lock_guard lock(device.mutex);
-    for (auto &[handle, opened] : device.opened)
+    for (auto &[key, opened] : device.opened)
         if (opened.times != 0 && opened.base == base) {
+            device.note_request();
             ++device.counts.closed;
             if (--opened.times == 0)
                 device.close(opened);

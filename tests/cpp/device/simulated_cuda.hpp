@@ -33,8 +33,9 @@ struct Counts {
     std::uint64_t pageable_copies = 0; // to or from host memory that is not pinned
     std::uint64_t host_allocations = 0, host_registrations = 0, streams = 0, events = 0;
     std::uint64_t synchronizations = 0; // that have begun
-    // Allocations and registrations of host memory, and streams, that were asked for while a stream
-    // waited for a word.  A real driver may not answer before the stream goes on.
+    // Allocations and registrations of host memory, streams, kernels, and handles that were asked
+    // for, opened or closed while a stream waited for a word.  A real driver may not answer before
+    // the stream goes on.
     std::uint64_t asked_while_waiting = 0;
     // What the driver refused to a thread since another captured a stream.
     std::uint64_t refused_while_capturing = 0;
@@ -42,6 +43,7 @@ struct Counts {
     double both_us = 0;                                // while both worked
     std::uint64_t launches = 0, kernel_bytes = 0;      // read and written by kernels
     std::uint64_t handles = 0, opened = 0, closed = 0; // of memory, by this process
+    std::uint64_t opened_too_late = 0;                 // refused, as the memory had been freed
 };
 
 extern "C" {

@@ -53,6 +53,8 @@ enum : int {
 constexpr std::size_t kDeviceBytes = std::size_t{16} << 30; // of address space
 constexpr std::size_t kAlignment = 512;
 constexpr std::size_t kPageBytes = 4096;
+constexpr std::size_t kLiveBuffers = std::size_t{1}
+                                     << 16; // of a process, of which handles are valid
 
 struct Event {
     std::uint64_t recorded = 0, happened = 0;
@@ -114,13 +116,13 @@ public:
     bool without_handles = false, kill_owner = false;
     std::set<Address> no_handle;
     unsigned char number = 1; // of the device
-    // What is open of other processes' memory: where, and how often.
+    // What is open of other processes' memory, by context and handle: where, and how often.
     struct Opened {
         Address base = 0, range = 0;
         std::size_t bytes = 0; // of the range
         int times = 0;
     };
-    std::map<std::string, Opened> opened;
+    std::map<std::pair<const Context *, std::string>, Opened> opened;
     std::map<const std::byte *, std::size_t> pinned; // host memory
     std::set<const std::byte *> registered;          // those that are not the driver's own
     std::set<Stream *> streams;
@@ -191,10 +193,19 @@ public:
         std::memset(memory(at), 0xa5, size);
         *pointer = at;
         buffer_ids[at] = ++buffers;
+        live_[buffers % kLiveBuffers] = buffers;
         no_handle.erase(at);
         if (without_handles)
             no_handle.insert(at);
         return kSuccess;
+    }
+
+    // Its handles are not valid any more.
+    void forget_buffer(Address at) {
+        if (const auto found = buffer_ids.find(at); found != buffer_ids.end()) {
+            live_[found->second % kLiveBuffers] = 0;
+            buffer_ids.erase(found);
+        }
     }
 
     // What another process needs to map an allocation.
@@ -214,6 +225,14 @@ public:
         const int file = handle.process == getpid() ? -1 : ::open(path.c_str(), O_RDWR);
         if (file < 0)
             return kInvalidHandle;
+        std::uint64_t buffer = 0;
+        if (pread(file, &buffer, sizeof(buffer),
+                  static_cast<off_t>(kDeviceBytes + handle.buffer % kLiveBuffers *
+                                                        sizeof(buffer))) != sizeof(buffer) ||
+            buffer != handle.buffer) {
+            ::close(file);
+            return kInvalidHandle;
+        }
         const std::size_t within = handle.first % kPageBytes;
         into.bytes = (within + handle.bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
         const int result = allocate(&into.range, into.bytes + kPageBytes);
@@ -241,11 +260,16 @@ public:
     // What belongs to it is gone as well.
     void end_context(const Context *context) {
         contexts.erase(context);
+        std::erase_if(opened, [&](const auto &each) {
+            if (each.first.first == context && each.second.times != 0)
+                close(each.second);
+            return each.first.first == context;
+        });
         std::erase_if(owners, [&](const auto &each) {
             if (each.second != context)
                 return false;
             auto *const host = static_cast<const std::byte *>(each.first);
-            buffer_ids.erase(reinterpret_cast<Address>(each.first));
+            forget_buffer(reinterpret_cast<Address>(each.first));
             allocations.erase(reinterpret_cast<Address>(each.first));
             if (pinned.erase(host) != 0 && registered.erase(host) == 0)
                 std::free(const_cast<std::byte *>(host));
@@ -290,10 +314,12 @@ private:
         base_ = reinterpret_cast<Address>(mmap(nullptr, kDeviceBytes, PROT_NONE,
                                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
         file_ = memfd_create("simulated_device", MFD_CLOEXEC);
-        if (ftruncate(file_, kDeviceBytes) != 0)
+        constexpr std::size_t kFileBytes = kDeviceBytes + kLiveBuffers * sizeof(std::uint64_t);
+        if (ftruncate(file_, kFileBytes) != 0)
             std::abort();
-        store_ = static_cast<std::byte *>(mmap(nullptr, kDeviceBytes, PROT_READ | PROT_WRITE,
+        store_ = static_cast<std::byte *>(mmap(nullptr, kFileBytes, PROT_READ | PROT_WRITE,
                                                MAP_SHARED | MAP_NORESERVE, file_, 0));
+        live_ = reinterpret_cast<std::uint64_t *>(store_ + kDeviceBytes);
         for (int engine = 0; engine < kEngines; ++engine)
             std::thread([this, engine] { run(static_cast<Engine>(engine)); }).detach();
     }
@@ -400,6 +426,7 @@ private:
     Address base_;
     int file_ = -1; // the store, for other processes
     std::byte *store_;
+    std::uint64_t *live_;  // behind the store: numbers of buffers that are not freed
     bool watches_ = false; // a stream waits for a word
     std::array<std::deque<std::pair<Clock::time_point, Clock::time_point>>, kEngines> worked_;
 };
