@@ -13,8 +13,11 @@
 // before its stream waits.  So the driver is asked for nothing while a stream waits for a call.  A
 // reader that may not ask it in this call opens the memory in a later one.
 #include <algorithm>
+#include <chrono>
 #include <string>
+#include <thread>
 
+#include "base/clock.hpp"
 #include "engine/engine.hpp"
 #include "engine/executor.hpp"
 
@@ -153,6 +156,27 @@ void *Engine::on_device(const Run &run, int rank, std::uint64_t place) {
     } catch (const Error &error) {
         fail_reading(run, rank, error);
     }
+}
+
+// The failure is posted, so another rank begins no pass that is not seen here.
+bool Engine::left_alone() const {
+    if (lists_ == nullptr || signals_.failed.load(std::memory_order_seq_cst) == 0)
+        return true;
+    for (int rank = 0; rank < segment_->ranks(); ++rank) {
+        const transport::LineBlock &its = segment_->lines(rank);
+        if (rank != rank_ && segment_->here(rank) && reaches_device(its, mine_) &&
+            its.shared_device.passes.load(std::memory_order_seq_cst) != 0 &&
+            segment_->presence(rank) != transport::Presence::dead)
+            return false;
+    }
+    return true;
+}
+
+void Engine::await_peers() const {
+    constexpr std::uint64_t kStuckNs = 1'000'000'000;
+    constexpr auto kNap = std::chrono::microseconds(10);
+    for (const std::uint64_t since = now_ns(); !left_alone() && now_ns() - since < kStuckNs;)
+        std::this_thread::sleep_for(kNap);
 }
 
 // The CPU performs this call, or the step: copies from there.

@@ -111,6 +111,7 @@ Run *Engine::play_elsewhere(const Call &call, Tally &tally, const std::function<
             }
     } catch (...) {
         drain(own_);
+        await_peers();
         throw;
     }
     end(own_, tally);

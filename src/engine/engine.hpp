@@ -82,6 +82,10 @@ public:
     void drain(Run &run);
     // The same without a wait: true if no executor touches it.
     bool drained(Run &run);
+    // Whether no device that another rank uses touches the memory of this rank, after a failure.
+    bool left_alone() const;
+    // Returns when that is so; if some rank's device is stuck, after a while.
+    void await_peers() const;
     // Steps that executors have taken and not completed, of all calls.
     std::size_t issued() const { return issued_; }
     static bool complete(const Run &run) {
@@ -181,6 +185,7 @@ private:
     // executing.cpp
     void expect_executor(Run &run);
     bool issue(Run &run, const Step &step, int outs, transport::Location where);
+    bool issue_pass(Run &run, const Step &step, int outs, transport::Location where);
     void reduce_by_user_elsewhere(Run &run, const Step &step, int outs,
                                   std::vector<std::byte> &memory);
     void prepare_rings(Executor &executor);

@@ -84,8 +84,26 @@ void Engine::prefetch(Run &run, std::uint32_t index) {
                 step.length);
 }
 
-// Gives the pass of a step to the executor; true if it is complete on return.
+// Performs a step, or gives it to the executor; true if it is complete on return.  It may touch
+// memory of other ranks.  After a failure these wait for the passes that they see (left_alone());
+// so a pass is announced first, and none begins once the communicator has failed.
 bool Engine::issue(Run &run, const Step &step, int outs, transport::Location where) {
+    std::atomic<std::uint32_t> &passes = mine_.shared_device.passes;
+    passes.store(issued_ + 1, std::memory_order_seq_cst);
+    bool complete = false;
+    try {
+        if (signals_.failed.load(std::memory_order_seq_cst) != 0)
+            interrupt(run);
+        complete = issue_pass(run, step, outs, where);
+    } catch (...) {
+        passes.store(issued_, std::memory_order_release);
+        throw;
+    }
+    passes.store(issued_, std::memory_order_release);
+    return complete;
+}
+
+bool Engine::issue_pass(Run &run, const Step &step, int outs, transport::Location where) {
     const auto index = static_cast<std::uint32_t>(&step - run.plan->steps.data());
     IssuedSteps::Slot &slot = run.issued->place_of(index);
     const Execution &by = *run.call->execution;
@@ -128,6 +146,7 @@ void Engine::forget_issued(Run &run, std::uint32_t step) {
     run.issued->remove(step);
     if (--issued_ == 0)
         nap_ns_ = transport::kNoNap;
+    mine_.shared_device.passes.store(issued_, std::memory_order_release);
 }
 
 // Completes the issued steps that have ended.

@@ -14,16 +14,17 @@ void Queue::fail_all() {
     end_all(post_exception(segment_, rank_, exhausted_));
 }
 
-// No executor touches the memory of abandoned calls.
+// No executor touches the memory of abandoned calls, nor does one of another rank.
 void Queue::drain() {
     for (InFlightCall *flight : active_)
         engine_.drain(*flight->run);
+    engine_.await_peers();
 }
 
 // What waits for a call in an order of the program's, such as its stream, goes on as soon as no
-// copy touches the memory of the call.  On the device a copy may be behind another stream that
-// waits, or this one if they share a hardware queue: if nothing ends for so long, all go on, or
-// none would.
+// copy and no kernel touches the memory of the call, of any rank.  On the device a copy may be
+// behind another stream that waits, or this one if they share a hardware queue: if nothing ends for
+// so long, all go on, or none would.
 void Queue::end_gates() {
     constexpr std::uint64_t kStuckNs = 1'000'000'000;
     constexpr auto kNap = std::chrono::microseconds(10);
@@ -35,7 +36,7 @@ void Queue::end_gates() {
         for (InFlightCall *flight : active_) {
             if (flight->gate == nullptr)
                 continue;
-            if (stuck || engine_.drained(*flight->run)) {
+            if (stuck || (engine_.drained(*flight->run) && engine_.left_alone())) {
                 std::exchange(flight->gate, nullptr)->ended();
                 moved = true;
             } else {

@@ -145,6 +145,8 @@ struct SharedDevice {
     // Of all listings of the host the first so many are open here, as far as this rank reaches
     // their devices and their drivers let it.
     std::atomic<std::uint64_t> opened;
+    // Passes that devices perform for this rank, which may touch memory of others.
+    std::atomic<std::uint32_t> passes;
     std::array<SharedOutput, kOutputCalls> outputs; // by call number
     std::array<SharedSlot, kListedAllocations> allocations;
     // For the rank itself: the context, and its number, in which that of others is opened.

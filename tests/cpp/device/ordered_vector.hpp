@@ -76,6 +76,10 @@ public:
         check(stretto_stream_end());
         return status;
     }
+    stretto_status sum_blocking(stretto_comm comm) {
+        return stretto_allreduce(comm, STRETTO_IN_PLACE, buffer(), count_, STRETTO_INT32,
+                                 STRETTO_SUM);
+    }
     void synchronize() { check(stretto_stream_synchronize(buffer(), stream_)); }
     // Whether each element is the sum of all ranks, `calls` times.
     bool right(stretto_comm comm, int calls = 1) {

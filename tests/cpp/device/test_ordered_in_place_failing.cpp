@@ -2,12 +2,15 @@
 // What fails while calls in the order of a stream use memory of other ranks in place.
 #include "doctest.h"
 
+#include <chrono>
 #include <csignal>
 #include <string>
+#include <thread>
 #include <unistd.h>
 #include <vector>
 
 #include "device/ordered_vector.hpp"
+#include "support/shared_counter.hpp"
 #include "support/text.hpp"
 
 using namespace test;
@@ -33,6 +36,54 @@ TEST_CASE("memory that cannot be opened is an error that names both ranks and a 
                    ? kRight
                    : kWrong;
     });
+}
+
+TEST_CASE("a call that fails waits for kernels of other ranks in its memory") {
+    for (const Order order : {Order::stream, Order::host}) {
+        CAPTURE(static_cast<int>(order));
+        test::SharedCounter launched, failed, released;
+        const auto codes = test::on_processes(kRanks, [&](stretto_comm comm) {
+            test::OnDevice device;
+            check(stretto_force_algorithm(comm, "direct"));
+            OrderedVector vector(device, kCount, new_stream());
+            if (!vector.sum(comm) || !vector.sum(comm) || !vector.sum(comm))
+                return kWrong;
+            vector.fill(comm);
+            check(stretto_barrier(comm));
+            std::thread other;
+            if (stretto_rank(comm) == 1) { // its kernel stands still
+                simulated_cuda::simulated_cuda_hold(true);
+                simulated_cuda::simulated_cuda_reset();
+                other = std::thread([&] {
+                    while (counted().launches == 0)
+                        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+                    ++*launched;
+                    failed.await(1);
+                    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+                    ++*released;
+                    simulated_cuda::simulated_cuda_hold(false);
+                });
+            } else if (stretto_rank(comm) == 0) {
+                other = std::thread([&] {
+                    launched.await(1);
+                    (void)stretto_comm_abort(comm, "of the test");
+                    ++*failed;
+                });
+            }
+            stretto_status status = STRETTO_OK;
+            if (order == Order::stream) {
+                status = vector.begin(comm);
+                vector.synchronize();
+            } else {
+                status = vector.sum_blocking(comm);
+            }
+            const bool waited = *released == 1;
+            if (other.joinable())
+                other.join();
+            return waited && (status == STRETTO_OK) == (order == Order::stream) ? kRight : kWrong;
+        });
+        CHECK(codes == std::vector<int>(kRanks, kRight));
+    }
 }
 
 TEST_CASE("streams go on when a process dies whose memory is read") {
