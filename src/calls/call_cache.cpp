@@ -99,8 +99,8 @@ std::unique_ptr<const engine::PrePost> CallCache::pre_post(const Request &reques
     const std::size_t element = size_of(request.dtype);
     const auto map = [&](reduce::Mapping mapping, const void *constant, std::size_t first,
                          std::size_t bytes) {
-        return engine::PrePost::Mapped{reduce::map(mapping, request.dtype), constant, first,
-                                       bytes / element};
+        return engine::PrePost::Mapped{reduce::map(mapping, request.dtype), mapping, constant,
+                                       first, bytes / element};
     };
     if (request.op == ReduceOp::premul_sum)
         pre_post.pre = map(reduce::Mapping::multiply, request.operation->factor.data(),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Passes that kernels perform, where the buffers are, those of other ranks among them.
 #include <cstdint>
+#include <exception>
 #include <mutex>
 #include <string>
 
@@ -9,17 +10,22 @@
 
 namespace stretto::device {
 
+template<class Kernel>
+void CudaExecutor::load_if_unknown(CudaKernels &kernels, CUcontext context, const Kernel &kernel) {
+    if (kernels.unknown(kernel))
+        waiting_streams_.ask_if_none([&] {
+            const Current current(driver_, context);
+            kernels.load(kernel);
+        });
+}
+
 // The kernel that performs a pass; null: none does.
 CUfunction CudaExecutor::kernel_for(const StagedPass &pass) {
     if (pass.copies_only() || !pass.all_on_device() ||
         !fits_kernel(pass.ins.size() + pass.device_outs.size()))
         return nullptr;
     CudaKernels &kernels = pass.copies->kernels();
-    if (kernels.unknown(pass.kernel))
-        waiting_streams_.ask_if_none([&] {
-            const Current current(driver_, pass.copies->context());
-            kernels.load(pass.kernel);
-        });
+    load_if_unknown(kernels, pass.copies->context(), pass.kernel);
     return kernels.find(pass.kernel);
 }
 
@@ -27,6 +33,20 @@ void CudaExecutor::compute(StagedPass &pass) {
     pass.copies->kernels().launch(pass.function, pass.kernel, pass.device_outs, pass.ins,
                                   pass.bytes, pass.copies->stream(CudaCopies::Way::inside));
     pass.event = pass.copies->mark(CudaCopies::Way::inside);
+}
+
+bool CudaExecutor::maps(const void *memory, const reduce::ElementMap &map) noexcept {
+    try {
+        const Place place = place_of(memory);
+        if (!place.on_device)
+            return false;
+        const std::lock_guard lock(mutex_);
+        CudaKernels &kernels = copies_of(place).kernels();
+        load_if_unknown(kernels, context_of(driver_, place), map);
+        return kernels.find(map) != nullptr;
+    } catch (const std::exception &) { // the copies of the call say why
+        return false;
+    }
 }
 
 std::uint64_t CudaExecutor::share(engine::SharedLists &lists, const void *memory, std::size_t bytes,

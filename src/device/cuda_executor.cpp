@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <memory>
 #include <new>
 #include <optional>
@@ -337,41 +336,6 @@ void CudaExecutor::start_waiting() {
         const std::lock_guard lock(mutex_);
         waits = waiting_.size() > left; // there was no room for it yet
     }
-}
-
-void CudaExecutor::copy(void *to, const void *from, std::size_t bytes) {
-    const Place source = place_of(from), target = place_of(to);
-    if (!source.on_device && !target.on_device) {
-        std::memcpy(to, from, bytes);
-        return;
-    }
-    if (bytes == 0)
-        return;
-    const Way way = source.on_device ? Way::from_device : Way::to_device;
-    std::unique_lock lock(mutex_);
-    CudaCopies &copies = copies_of(source.on_device ? source : target);
-    CUevent event = nullptr;
-    try {
-        {
-            const Current current(driver_, copies.context());
-            copies.copy(way, to, from, bytes);
-            event = copies.mark(way);
-        }
-        while (!copies.happened(event)) {
-            lock.unlock();
-            std::this_thread::yield();
-            lock.lock();
-        }
-    } catch (const Error &) {
-        if (lock.owns_lock())
-            lock.unlock();
-        copies.settle(); // the caller has its memory back
-        lock.lock();
-        if (event != nullptr)
-            copies.give_back(event);
-        throw;
-    }
-    copies.give_back(event);
 }
 
 // Memory that is registered for all contexts is unregistered in any that still works.

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -51,6 +52,8 @@ public:
     void poll() override;
     void wait(const engine::Completion &completion) override;
     void copy(void *to, const void *from, std::size_t bytes) override;
+    bool maps(const void *memory, const reduce::ElementMap &map) noexcept override;
+    void map(void *memory, std::size_t count, const reduce::ElementMap &map) override;
     std::uint64_t share(engine::SharedLists &lists, const void *memory, std::size_t bytes,
                         bool idle, std::optional<unsigned> kept) override;
     void watch_lists(engine::SharedLists &lists) override;
@@ -82,6 +85,10 @@ private:
     CudaCopies &copies_of(const Place &place) { return copies_in(context_of(driver_, place)); }
     CudaCopies &copies_in(CUcontext context);
     CUfunction kernel_for(const StagedPass &pass);
+    template<class Kernel>
+    void load_if_unknown(CudaKernels &kernels, CUcontext context, const Kernel &kernel);
+    void perform_now(std::unique_lock<std::mutex> &lock, CudaCopies &copies, CudaCopies::Way way,
+                     const std::function<void(CudaCopies &)> &start);
     void go_on(PassPointer pass) noexcept;
     void start_waiting();
     bool start(StagedPass &pass);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <exception>
 #include <fstream>
 #include <iterator>
@@ -61,16 +62,19 @@ bool CudaKernels::load_module() noexcept {
     return state_ == State::loaded;
 }
 
-bool CudaKernels::unknown(const engine::Kernel &kernel) const {
-    return state_ != State::none && !functions_.contains(key(kernel));
+void CudaKernels::load(const engine::Kernel &kernel) noexcept {
+    load(key(kernel), pass_kernel(kernel.dtype, kernel.op, kernel.rounding));
 }
 
-void CudaKernels::load(const engine::Kernel &kernel) noexcept {
-    if (!load_module() || functions_.contains(key(kernel)))
+void CudaKernels::load(const reduce::ElementMap &map) noexcept {
+    load(key(map), map_kernel(map.mapping, map.dtype));
+}
+
+void CudaKernels::load(const Key &key, const std::string &name) noexcept {
+    if (!load_module() || functions_.contains(key))
         return;
     try {
-        const std::string name = pass_kernel(kernel.dtype, kernel.op, kernel.rounding);
-        CUfunction &function = functions_[key(kernel)];
+        CUfunction &function = functions_[key];
         if (!name.empty())
             check_cuda(driver_, driver_.function_of(&function, module_, name.c_str()),
                        ("cuModuleGetFunction of " + name).c_str());
@@ -80,15 +84,20 @@ void CudaKernels::load(const engine::Kernel &kernel) noexcept {
 }
 
 void CudaKernels::load_all() noexcept {
-    for (int dtype = 0; dtype < kDtypes; ++dtype)
+    for (int d = 0; d < kDtypes; ++d) {
+        const auto dtype = static_cast<Dtype>(d);
         for (int op = 0; op < kBuiltInOps; ++op)
             for (const auto rounding : {reduce::Rounding::once, reduce::Rounding::each})
-                if (supports(static_cast<Dtype>(dtype), static_cast<ReduceOp>(op)))
-                    load({true, static_cast<Dtype>(dtype), static_cast<ReduceOp>(op), rounding});
+                if (supports(dtype, static_cast<ReduceOp>(op)))
+                    load(engine::Kernel{true, dtype, static_cast<ReduceOp>(op), rounding});
+        for (const auto mapping :
+             {reduce::Mapping::multiply, reduce::Mapping::divide, reduce::Mapping::truth})
+            load(reduce::ElementMap{mapping, dtype});
+    }
 }
 
-CUfunction CudaKernels::find(const engine::Kernel &kernel) const {
-    const auto found = functions_.find(key(kernel));
+CUfunction CudaKernels::find(const Key &key) const {
+    const auto found = functions_.find(key);
     return found == functions_.end() ? nullptr : found->second;
 }
 
@@ -108,11 +117,30 @@ void CudaKernels::launch(CUfunction function, const engine::Kernel &kernel,
     std::copy(outs.begin(), outs.end(), end);
     pass.layout =
         chunk_layout({pass.pointers, ins.size() + outs.size()}, bytes, size_of(kernel.dtype));
-    void *arguments[] = {&pass};
+    start(function, &pass, bytes, stream, "cuLaunchKernel of a reduction");
+}
+
+void CudaKernels::launch(const reduce::ElementMap &map, void *memory, std::size_t count,
+                         CUstream stream) {
+    MapArguments arguments{};
+    const std::size_t element = size_of(map.dtype);
+    arguments.bytes = count * element;
+    arguments.in = arguments.out = memory;
+    if (map.mapping == reduce::Mapping::divide)
+        std::memcpy(&arguments.divisor, map.constant, sizeof(arguments.divisor));
+    if (map.mapping == reduce::Mapping::multiply)
+        for (std::size_t at = 0; at < kChunkBytes; at += element)
+            std::memcpy(arguments.factor + at, map.constant, element);
+    arguments.layout = chunk_layout({&memory, 1}, arguments.bytes, element);
+    start(find(map), &arguments, arguments.bytes, stream, "cuLaunchKernel of a map");
+}
+
+void CudaKernels::start(CUfunction function, void *arguments, std::size_t bytes, CUstream stream,
+                        const char *what) {
     check_cuda(driver_,
                driver_.launch(function, blocks_for(bytes), 1, 1, kBlockThreads, 1, 1, 0, stream,
-                              arguments, nullptr),
-               "cuLaunchKernel of a reduction");
+                              &arguments, nullptr),
+               what);
 }
 
 } // namespace stretto::device

@@ -140,6 +140,16 @@ public:
     // Copies between memory of its kind and host memory, either way, before it returns.  Throws
     // Error.  For the work of the CPU before and after the steps of a call.
     virtual void copy(void *to, const void *from, std::size_t bytes) = 0;
+    // Whether map() performs this where the buffer is; asked before the first step of a call.  If
+    // not, the CPU does, in host memory.
+    virtual bool maps(const void *memory, const reduce::ElementMap &map) noexcept {
+        (void)memory, (void)map;
+        return false;
+    }
+    // Maps elements in place before it returns.  Throws Error.
+    virtual void map(void *memory, std::size_t count, const reduce::ElementMap &map) {
+        (void)memory, (void)count, (void)map;
+    }
     // Memory of its kind that other ranks of the host may read and write in place: lists the
     // allocation of a buffer and gives its place (transport::DevicePlace), or 0: they cannot.
     // `idle`: no call in flight has given a place, but in the slot `kept`.  Throws Error.

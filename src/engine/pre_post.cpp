@@ -9,9 +9,22 @@
 
 namespace stretto::engine {
 
+// A kernel costs a turn of a device that several processes share (docs/gpu.md): shorter results
+// are mapped sooner in host memory.
+static constexpr std::size_t kLeastMapBytes = std::size_t{128} << 10;
+
 // Whether the CPU does not reach the buffers of this call.
 static bool in_other_memory(const Call &call) {
     return call.execution != nullptr && call.execution->memory != MemoryKind::host;
+}
+
+static reduce::ElementMap map_of_result(const Call &call) {
+    const PrePost &pre_post = *call.pre_post;
+    return {pre_post.post.mapping, pre_post.dtype, pre_post.post.constant};
+}
+
+static std::byte *mapped_result(const Run &run) {
+    return reinterpret_cast<std::byte *>(run.base[1] + run.call->pre_post->post.first);
 }
 
 void Engine::prepare(Run &run) {
@@ -36,9 +49,14 @@ void Engine::prepare(Run &run) {
     if (call.pre_post == nullptr)
         return;
     // At the end of a call nothing may fail for lack of memory.
-    if (const std::size_t bytes = call.pre_post->post.count * run.plan->element;
-        call.pre_post->post.map != nullptr && in_other_memory(call) && run.mapped.size() < bytes)
-        run.mapped.resize(bytes);
+    if (const PrePost::Mapped &after = call.pre_post->post;
+        after.map != nullptr && in_other_memory(call)) {
+        const std::size_t bytes = after.count * run.plan->element;
+        run.maps_there = bytes >= kLeastMapBytes &&
+                         call.execution->executor->maps(mapped_result(run), map_of_result(call));
+        if (!run.maps_there && run.mapped.size() < bytes)
+            run.mapped.resize(bytes);
+    }
     if (call.pre_post->pre.map == nullptr)
         return;
     const PrePost::Mapped &before = call.pre_post->pre;
@@ -59,8 +77,15 @@ void Engine::finish(Run &run) {
     const Call &call = *run.call;
     if (call.pre_post != nullptr && call.pre_post->post.map != nullptr) {
         const PrePost::Mapped &after = call.pre_post->post;
-        auto *const result = reinterpret_cast<std::byte *>(run.base[1] + after.first);
-        if (in_other_memory(call)) {
+        std::byte *const result = mapped_result(run);
+        if (in_other_memory(call) && run.maps_there) {
+            try {
+                call.execution->executor->map(result, after.count, map_of_result(call));
+            } catch (const Error &error) {
+                fail(error.status(),
+                     "a copy or reduction of " + here(run) + " failed: " + error.what());
+            }
+        } else if (in_other_memory(call)) {
             const std::size_t bytes = after.count * run.plan->element;
             copy_bytes(run, run.mapped.data(), result, bytes); // which no rank reads any more
             after.map(run.mapped.data(), run.mapped.data(), after.count, after.constant);

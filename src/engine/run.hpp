@@ -49,6 +49,7 @@ struct PrePost {
     // this rank's memory, those of the result when no rank stores into it any more.
     struct Mapped {
         reduce::Map map = nullptr;
+        reduce::Mapping mapping = reduce::Mapping::divide; // what it does
         const void *constant = nullptr;
         std::size_t first = 0, count = 0;
     };
@@ -167,6 +168,7 @@ struct Run : TileRun {
     std::uint64_t started = 0, waited = 0; // ticks; started 0: not timed
     InlineVector<std::uint32_t, 1> left;   // between hosts: cells of Plan::parts not sent yet
     std::vector<std::byte> mapped;         // contribution
+    bool maps_there = false;               // the executor maps the result
     std::vector<std::byte> aside;          // results to be moved at the end
     Call kept; // the call itself, if it outlives its caller, and its bases
     std::vector<std::uint64_t> kept_bases;

@@ -42,6 +42,12 @@ enum class Mapping : std::uint8_t {
     divide,   // by *constant, a double; complex numbers by components
     truth,    // 1 if not 0; no constant
 };
+// A map and its constant, for what performs it elsewhere than the CPU.
+struct ElementMap {
+    Mapping mapping = Mapping::divide;
+    Dtype dtype = Dtype::i8;
+    const void *constant = nullptr;
+};
 
 // An instruction set.  All of them give the same bits for the same operands.
 enum class Isa : std::uint8_t { baseline = 0, avx2 = 1, avx512 = 2 };

@@ -538,7 +538,6 @@ int cuModuleGetFunction(const host_kernels::Kernel **function, const void *, con
     *function = host_kernels::find(name);
     return *function != nullptr ? kSuccess : kNotFound;
 }
-// Of kernels that reduce.
 int cuLaunchKernel(const host_kernels::Kernel *function, unsigned blocks, unsigned, unsigned,
                    unsigned threads, unsigned, unsigned, unsigned, Stream *stream, void **arguments,
                    void **) {
@@ -547,21 +546,35 @@ int cuLaunchKernel(const host_kernels::Kernel *function, unsigned blocks, unsign
     if (!has_context())
         return kInvalidContext;
     Stream *const queue = stream_of(device, stream);
-    if (queue == nullptr || function->pass == nullptr)
+    if (queue == nullptr)
         return kInvalidHandle;
     if (fails_now(device) || device.error != kSuccess)
         return device.error;
-    auto pass = *static_cast<const stretto::device::PassArguments *>(arguments[0]);
-    for (int k = 0; k < pass.ins + pass.outs; ++k) {
-        const auto address = reinterpret_cast<Address>(pass.pointers[k]);
-        if (!device.on_device(address) || !device.allocated(address, pass.bytes))
-            return device.error = kIllegalAddress;
-        pass.pointers[k] = device.memory(address);
-    }
+    // Its place in the memory of the simulation; null: the program has no such memory.
+    const auto found = [&](const void *pointer, std::size_t bytes) -> std::byte * {
+        const auto address = reinterpret_cast<Address>(pointer);
+        return device.on_device(address) && device.allocated(address, bytes)
+                   ? device.memory(address)
+                   : nullptr;
+    };
     Operation kernel;
     kernel.engine = inside;
-    kernel.bytes = pass.bytes * static_cast<std::size_t>(pass.ins + pass.outs);
-    kernel.kernel = [=] { host_kernels::run(*function, blocks, threads, &pass); };
+    if (function->pass != nullptr) {
+        auto pass = *static_cast<const stretto::device::PassArguments *>(arguments[0]);
+        for (int k = 0; k < pass.ins + pass.outs; ++k)
+            if ((pass.pointers[k] = found(pass.pointers[k], pass.bytes)) == nullptr)
+                return device.error = kIllegalAddress;
+        kernel.bytes = pass.bytes * static_cast<std::size_t>(pass.ins + pass.outs);
+        kernel.kernel = [=] { host_kernels::run(*function, blocks, threads, &pass); };
+    } else {
+        auto map = *static_cast<const stretto::device::MapArguments *>(arguments[0]);
+        map.out = found(map.out, map.bytes);
+        map.in = found(map.in, map.bytes);
+        if (map.out == nullptr || map.in == nullptr)
+            return device.error = kIllegalAddress;
+        kernel.bytes = 2 * map.bytes;
+        kernel.kernel = [=] { host_kernels::run(*function, blocks, threads, &map); };
+    }
     ++device.counts.launches;
     device.counts.kernel_bytes += kernel.bytes;
     return device.enqueue(*queue, std::move(kernel));

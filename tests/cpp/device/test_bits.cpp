@@ -61,6 +61,32 @@ void check_pass(device::CudaKernels &kernels, ::test::OnDevice &device,
     }
 }
 
+template<class T>
+void check_map(device::CudaKernels &kernels, ::test::OnDevice &device, std::byte *memory,
+               reduce::Mapping mapping) {
+    const reduce::ElementMap map{mapping, dtype_of<T>(), nullptr};
+    const reduce::Map expected = reduce::map(mapping, dtype_of<T>());
+    REQUIRE((kernels.find(map) == nullptr) == (expected == nullptr));
+    if (expected == nullptr)
+        return;
+    const double divisor = 3;
+    const T factor = element<T>(5, 1, kOperands);
+    const void *const constant =
+        mapping == reduce::Mapping::divide ? static_cast<const void *>(&divisor) : &factor;
+    std::vector<T> values(kElements);
+    for (std::size_t i = 0; i < kElements; ++i)
+        values[i] = element<T>(i, 0, kOperands);
+    std::vector<std::byte> host = bytes_of(values), found(host.size());
+    device.copy(memory, host.data(), host.size());
+    kernels.launch({mapping, dtype_of<T>(), constant}, memory, kElements, nullptr);
+    device::check_cuda(*device::cuda(), device::cuda()->synchronize(nullptr),
+                       "cuStreamSynchronize");
+    device.copy(found.data(), memory, found.size());
+    expected(host.data(), host.data(), kElements, constant);
+    const bool same = found == host;
+    CHECK_MESSAGE(same, name(dtype_of<T>()), ", mapping ", static_cast<int>(mapping));
+}
+
 } // namespace
 
 TEST_CASE("kernels of the module give the bits of the CPU") {
@@ -77,6 +103,10 @@ TEST_CASE("kernels of the module give the bits of the CPU") {
                 for (const auto rounding : {reduce::Rounding::once, reduce::Rounding::each})
                     for (const std::size_t offset : {std::size_t{0}, sizeof(T)})
                         check_pass<T>(kernels, device, memory, op, rounding, offset);
+            for (const auto mapping :
+                 {reduce::Mapping::multiply, reduce::Mapping::divide, reduce::Mapping::truth})
+                for (const std::size_t offset : {std::size_t{0}, sizeof(T)})
+                    check_map<T>(kernels, device, memory[0] + offset, mapping);
         });
     for (std::byte *const each : memory)
         device.free(each);

@@ -26,30 +26,28 @@ using test::contains;
 
 constexpr int kIllegalAddress = 700, kRanks = 3;
 
-} // namespace
-
-TEST_CASE("an error of the device ends the call on all ranks, whichever copy it comes with") {
-    const test::OnDevice device;
-    std::uint64_t copies = 0; // of a call that succeeds
+// Plays a call that fails at each of its copies and kernels in turn.
+void check_each_error(const test::Call &call) {
+    std::uint64_t requests = 0; // of a call that succeeds
     test::with_ranks(kRanks, [&](stretto_comm comm) {
         check(stretto_force_algorithm(comm, "ring"));
         if (stretto_rank(comm) == 0)
             simulated_cuda::simulated_cuda_reset();
         check(stretto_barrier(comm));
-        CHECK(test::play(comm, allreduce(90'001)) == "");
+        CHECK(test::play(comm, call) == "");
         check(stretto_barrier(comm));
         simulated_cuda::Counts counts;
         simulated_cuda::simulated_cuda_counts(&counts);
         if (stretto_rank(comm) == 0)
-            copies = counts.copies;
+            requests = counts.copies + counts.launches;
     });
-    REQUIRE(copies > 10);
-    for (std::uint64_t after = 0; after < copies; ++after) {
+    REQUIRE(requests > 10);
+    for (std::uint64_t after = 0; after < requests; ++after) {
         CAPTURE(after);
         std::barrier together(kRanks);
         test::with_ranks(kRanks, [&](stretto_comm comm) {
             check(stretto_force_algorithm(comm, "ring"));
-            const auto played = test::prepare(comm, allreduce(90'001));
+            const auto played = test::prepare(comm, call);
             together.arrive_and_wait();
             if (stretto_rank(comm) == 0)
                 simulated_cuda::simulated_cuda_fail(after, kIllegalAddress);
@@ -68,6 +66,21 @@ TEST_CASE("an error of the device ends the call on all ranks, whichever copy it 
             CHECK(contains(text, "CUDA_ERROR_ILLEGAL_ADDRESS (an illegal memory access"));
         });
         simulated_cuda::simulated_cuda_fail(0, 0);
+    }
+}
+
+} // namespace
+
+TEST_CASE("an error of the device ends the call on all ranks, whichever copy it comes with") {
+    const test::OnDevice device;
+    SUBCASE("a sum") {
+        check_each_error(allreduce(90'001));
+    }
+    SUBCASE("an average, which a kernel divides at the end") {
+        auto average = allreduce(60'001);
+        average.dtype = STRETTO_FLOAT32;
+        average.op = STRETTO_AVG;
+        check_each_error(average);
     }
 }
 

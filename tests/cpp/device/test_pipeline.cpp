@@ -11,6 +11,7 @@
 #include "device/allreduce.hpp"
 #include "device/on_device.hpp"
 #include "device/simulated_cuda.hpp"
+#include "support/environment.hpp"
 #include "support/exact.hpp"
 #include "support/tier.hpp"
 #include "support/world.hpp"
@@ -60,6 +61,26 @@ TEST_CASE("each byte crosses the link once each way") {
             const auto bytes = static_cast<std::uint64_t>(ranks) * count * sizeof(std::int32_t);
             CHECK(counts.from_device_bytes == bytes);
             CHECK(counts.to_device_bytes == bytes);
+        }
+}
+
+TEST_CASE("an average is divided where it lies") {
+    const test::OnDevice device;
+    const test::With staged("STRETTO_CUDA_IPC", "off");
+    for (const int ranks : {2, 3, 5})
+        for (const std::size_t count : {0, 30, 60'060}) { // the second one is the CPU's
+            CAPTURE(ranks);
+            CAPTURE(count);
+            const bool by_kernel = count > 1000;
+            auto call = allreduce(count);
+            call.dtype = STRETTO_FLOAT32;
+            call.op = STRETTO_AVG;
+            const auto counts = counts_of(ranks, "ring", call);
+            const auto bytes = static_cast<std::uint64_t>(ranks) * count * sizeof(float);
+            CHECK(counts.from_device_bytes == (by_kernel ? bytes : 2 * bytes));
+            CHECK(counts.to_device_bytes == (by_kernel ? bytes : 2 * bytes));
+            CHECK(counts.launches == (by_kernel ? static_cast<std::uint64_t>(ranks) : 0));
+            CHECK(counts.kernel_bytes == (by_kernel ? 2 * bytes : 0));
         }
 }
 

@@ -141,6 +141,45 @@ TEST_CASE("a pass of more buffers than a kernel takes is the CPU's") {
     CHECK(counts_of(perform, vectors).launches == 1);
 }
 
+TEST_CASE("a map in place is one kernel") {
+    test::OnDevice device;
+    REQUIRE(device::find_cuda());
+    device::CudaExecutor &executor = device::cuda_executor();
+    std::byte *const memory = device.allocate(kBytes, true);
+    const double ranks = 3;
+    const float factor = 0.3f;
+    const std::pair<reduce::Mapping, const void *> maps[] = {{reduce::Mapping::divide, &ranks},
+                                                             {reduce::Mapping::multiply, &factor}};
+    std::vector<float> values(kElements), found(kElements);
+    for (const auto &[mapping, constant] : maps)
+        for (const std::size_t skipped : {0, 1, 3}) { // elements, so it is aligned or not
+            CAPTURE(skipped);
+            for (std::size_t i = 0; i < kElements; ++i)
+                values[i] = static_cast<float>(i % 1000) - 500.25f;
+            device.copy(memory, reinterpret_cast<const std::byte *>(values.data()), kBytes);
+            const reduce::ElementMap map{mapping, Dtype::f32, constant};
+            REQUIRE(executor.maps(memory, map));
+            simulated_cuda::simulated_cuda_reset();
+            executor.map(memory + skipped * sizeof(float), kElements - skipped, map);
+            Counts counts;
+            simulated_cuda::simulated_cuda_counts(&counts);
+            CHECK(counts.launches == 1);
+            CHECK(counts.copies == 0);
+            reduce::map(mapping, Dtype::f32)(values.data() + skipped, values.data() + skipped,
+                                             kElements - skipped, constant);
+            device.copy(reinterpret_cast<std::byte *>(found.data()), memory, kBytes);
+            CHECK(found == values);
+        }
+    CHECK_FALSE(executor.maps(values.data(), {reduce::Mapping::divide, Dtype::f32, &ranks}));
+    CHECK_FALSE(executor.maps(memory, {reduce::Mapping::divide, Dtype::i32, &ranks}));
+    simulated_cuda::simulated_cuda_fail(0, 700);
+    CHECK_THROWS_WITH_AS(
+        executor.map(memory, kElements, {reduce::Mapping::divide, Dtype::f32, &ranks}),
+        doctest::Contains("cuLaunchKernel of a map: CUDA_ERROR_ILLEGAL_ADDRESS"), Error);
+    simulated_cuda::simulated_cuda_fail(0, 0);
+    device.free(memory);
+}
+
 TEST_CASE("a kernel that fails is an error of its pass") {
     test::OnDevice device;
     REQUIRE(device::find_cuda());
