@@ -33,24 +33,26 @@ static bool same_processes(const transport::LineBlock &mine, const transport::Li
     return space != 0 && space == its.pid_namespace.load(std::memory_order_relaxed);
 }
 
-// Whether a rank reads and writes memory of another one's device.
-static bool reaches_device(const transport::LineBlock &mine, const transport::LineBlock &its) {
-    return same_processes(mine, its) && reaches(mine.shared_device, its.shared_device);
+// Whether a rank of this host reads and writes memory of another one's device.
+bool Engine::reaches_device(int reader, int owner) const {
+    return devices_ != nullptr && same_processes(segment_->lines(reader), segment_->lines(owner)) &&
+           reaches(devices_[reader], devices_[owner]);
 }
 
-static SharedOutput &output_of(transport::LineBlock &lines, const Run &run) {
-    return lines.shared_device.outputs[run.sequence % transport::SharedDevice::kOutputCalls];
+static SharedOutput &output_of(transport::SharedDevice &device, const Run &run) {
+    return device.outputs[run.sequence % transport::SharedDevice::kOutputCalls];
 }
 
 // The lists of this rank's host, from the first call on that has an executor.
 SharedLists &Engine::shared_lists(Executor &executor) {
     if (lists_ != nullptr)
         return *lists_;
+    devices_ = segment_->open_shared_devices();
     lists_ = std::make_unique<SharedLists>(
-        SharedLists{rank_, mine_.shared_device, {}, segment_->header().signals.listings});
+        SharedLists{rank_, devices_[rank_], {}, segment_->header().signals.listings});
     for (int rank = 0; rank < segment_->ranks(); ++rank)
         if (rank != rank_ && segment_->here(rank) && same_processes(mine_, segment_->lines(rank)))
-            lists_->others.push_back(&segment_->lines(rank).shared_device);
+            lists_->others.push_back(&devices_[rank]);
     executor.watch_lists(*lists_);
     sharer_ = &executor;
     return *lists_;
@@ -93,7 +95,7 @@ void Engine::share_memory(Run &run) {
     try {
         share_buffers(run, *run.call, run.sequence);
         if (sharer_ != nullptr && signals_.listings.load(std::memory_order_relaxed) !=
-                                      mine_.shared_device.opened.load(std::memory_order_relaxed))
+                                      devices_[rank_].opened.load(std::memory_order_relaxed))
             sharer_->open_shared();
     } catch (const Error &error) {
         fail(error.status(), here(run) + ": " + error.what());
@@ -110,14 +112,14 @@ void Engine::share_before_waiting(Run &run, Executor *executor) {
 // From here on other ranks may store into the output.
 void Engine::open_output(const Run &run) {
     if (run.output_place != 0)
-        output_of(mine_, run).open(run.signature, {run.output_place, run.call->in_place});
+        output_of(devices_[rank_], run).open(run.signature, {run.output_place, run.call->in_place});
 }
 
 // Where a rank's output is on a device, if it may be written.
 std::uint64_t Engine::shared_output(const Run &run, int rank, const Step &step) {
-    if (run.call->execution == nullptr || !segment_->here(rank))
+    if (devices_ == nullptr || run.call->execution == nullptr || !segment_->here(rank))
         return 0;
-    const SharedOutput::Place output = output_of(segment_->lines(rank), run).of(run.signature);
+    const SharedOutput::Place output = output_of(devices_[rank], run).of(run.signature);
     return output.in_place && step.zero_copy_write != ZeroCopy::always ? 0 : output.place;
 }
 
@@ -126,12 +128,11 @@ bool Engine::read_on_device(const Run &run, const Step &step) {
     if (run.input_place == 0 || step.length < kLeastZeroCopyBytes)
         return false;
     const transport::SharedSlot &slot =
-        mine_.shared_device.allocations[DevicePlace(run.input_place).slot()];
+        devices_[rank_].allocations[DevicePlace(run.input_place).slot()];
     const StepReader *reader = run.plan->readers.data() + step.first_reader;
     if (!std::all_of(reader, reader + step.readers, [&](const StepReader &each) {
-            const transport::LineBlock &its = segment_->lines(each.rank);
-            return segment_->here(each.rank) && reaches_device(its, mine_) &&
-                   its.shared_device.opened.load(std::memory_order_acquire) >= slot.number();
+            return segment_->here(each.rank) && reaches_device(each.rank, rank_) &&
+                   devices_[each.rank].opened.load(std::memory_order_acquire) >= slot.number();
         }))
         return false;
     if (const transport::Refusal why = slot.refusal(); why.error != 0) {
@@ -146,13 +147,11 @@ bool Engine::read_on_device(const Run &run, const Step &step) {
 // Where this process finds bytes that another rank shares.  Null if this rank does not reach that
 // device or has not opened the memory, or if the CPU performs its call.
 void *Engine::on_device(const Run &run, int rank, std::uint64_t place) {
-    const transport::LineBlock &its = segment_->lines(rank);
     const Execution *const by = run.call->execution;
-    if (by == nullptr || by->memory == MemoryKind::host || !reaches_device(mine_, its))
+    if (by == nullptr || by->memory == MemoryKind::host || !reaches_device(rank_, rank))
         return nullptr;
     try {
-        return by->executor->find_shared(mine_.shared_device, its.shared_device,
-                                         DevicePlace(place));
+        return by->executor->find_shared(devices_[rank_], devices_[rank], DevicePlace(place));
     } catch (const Error &error) {
         fail_reading(run, rank, error);
     }
@@ -163,9 +162,8 @@ bool Engine::left_alone() const {
     if (lists_ == nullptr || signals_.failed.load(std::memory_order_seq_cst) == 0)
         return true;
     for (int rank = 0; rank < segment_->ranks(); ++rank) {
-        const transport::LineBlock &its = segment_->lines(rank);
-        if (rank != rank_ && segment_->here(rank) && reaches_device(its, mine_) &&
-            its.shared_device.passes.load(std::memory_order_seq_cst) != 0 &&
+        if (rank != rank_ && segment_->here(rank) && reaches_device(rank, rank_) &&
+            segment_->lines(rank).passes.load(std::memory_order_seq_cst) != 0 &&
             segment_->presence(rank) != transport::Presence::dead)
             return false;
     }
@@ -185,8 +183,8 @@ void Engine::take_from_device(const Run &run, int rank, std::uint64_t place, voi
     try {
         if (sharer_ == nullptr)
             throw Error(Status::internal, "nothing in this process copies from CUDA memory");
-        const void *const from = sharer_->find_shared(
-            mine_.shared_device, segment_->lines(rank).shared_device, DevicePlace(place));
+        const void *const from =
+            sharer_->find_shared(devices_[rank_], devices_[rank], DevicePlace(place));
         if (from == nullptr)
             throw Error(Status::unsupported,
                         "the memory of " + segment_->names().of(rank) +

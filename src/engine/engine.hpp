@@ -220,6 +220,7 @@ private:
     bool released(const Run &run, const Step &step) const;
 
     // device_sharing.cpp
+    bool reaches_device(int reader, int owner) const;
     SharedLists &shared_lists(Executor &executor);
     void forget_lists() noexcept;
     void share_buffers(Run &run, const Call &call, std::uint64_t sequence);
@@ -343,9 +344,11 @@ private:
     } still_;
     Companion *const companion_; // null: none
     // Steps of all calls in flight that an executor performs.
-    std::shared_ptr<Bell> bell_;               // null: no call had an executor
-    std::vector<Executor *> ring_users_;       // executors that know of this host's rings
-    std::unique_ptr<SharedLists> lists_;       // of memory of devices; null: none was shared here
+    std::shared_ptr<Bell> bell_;         // null: no call had an executor
+    std::vector<Executor *> ring_users_; // executors that know of this host's rings
+    // Memory of devices that ranks of this host share, by rank; null: this rank has shared none.
+    transport::SharedDevice *devices_ = nullptr;
+    std::unique_ptr<SharedLists> lists_;       // of these
     Executor *sharer_ = nullptr;               // which watches them
     std::uint32_t issued_ = 0;                 // and not complete
     std::uint64_t nap_ns_ = transport::kNoNap; // the longest sleep, for executors that are polled

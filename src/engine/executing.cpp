@@ -69,7 +69,7 @@ void Engine::prefetch(Run &run, std::uint32_t index) {
     const Step &step = run.plan->steps[index];
     // Perhaps a kernel reads them where they are, with those of all ranks.
     if (run.input_place != 0 && signals_.listings.load(std::memory_order_relaxed) ==
-                                    mine_.shared_device.opened.load(std::memory_order_relaxed))
+                                    devices_[rank_].opened.load(std::memory_order_relaxed))
         return;
     if (step.operands < 2 || run.call->reduce == nullptr || !run.issued->may_prefetch(index))
         return;
@@ -88,7 +88,7 @@ void Engine::prefetch(Run &run, std::uint32_t index) {
 // memory of other ranks.  After a failure these wait for the passes that they see (left_alone());
 // so a pass is announced first, and none begins once the communicator has failed.
 bool Engine::issue(Run &run, const Step &step, int outs, transport::Location where) {
-    std::atomic<std::uint32_t> &passes = mine_.shared_device.passes;
+    std::atomic<std::uint32_t> &passes = mine_.passes;
     passes.store(issued_ + 1, std::memory_order_seq_cst);
     bool complete = false;
     try {
@@ -146,7 +146,7 @@ void Engine::forget_issued(Run &run, std::uint32_t step) {
     run.issued->remove(step);
     if (--issued_ == 0)
         nap_ns_ = transport::kNoNap;
-    mine_.shared_device.passes.store(issued_, std::memory_order_release);
+    mine_.passes.store(issued_, std::memory_order_release);
 }
 
 // Completes the issued steps that have ended.

@@ -4,6 +4,7 @@
 //     | header | lines of rank 0, 1, ... | pending bitmaps | shrink members |
 //     | cells, bulk of the first rank here | cells, bulk of the second | ...
 //     | mailbox 0 -> 0 | 0 -> 1 | ... | P-1 -> P-1 |
+//     | what rank 0 shares of a device | rank 1 | ...
 //
 // It has a place for every rank of the job.  The remote peers (remote_peers.hpp) copy to it what
 // ranks of other hosts write.  Only the rings of those ranks are elsewhere (mirror.hpp).
@@ -13,7 +14,8 @@
 // for ever; the byte at position x lies at x modulo the ring's size.
 //
 // Mailboxes carry messages from one rank to another (mailbox.hpp).  There are P^2 of them; each is
-// only address space until its pair of ranks uses it.
+// only address space until its pair of ranks uses it.  So is what ranks share of devices
+// (shared_device.hpp), until one of them does.
 #pragma once
 
 #include <atomic>
@@ -22,7 +24,6 @@
 
 #include "transport/shm/cell.hpp"
 #include "transport/shm/entry.hpp"
-#include "transport/shm/shared_device.hpp"
 
 namespace stretto::transport {
 
@@ -62,7 +63,8 @@ struct LineBlock {
     // InPlace.
     std::atomic<std::int64_t> xpmem;
     std::atomic<std::uint32_t> in_place;
-    SharedDevice shared_device;
+    // Passes that an executor performs for this rank now, which may touch memory of others.
+    std::atomic<std::uint32_t> passes;
 };
 
 // What every rank reads in every call, in one cache line.

@@ -35,12 +35,16 @@ static std::size_t mail_bytes(std::size_t ranks) {
     return kMailboxBytes * ranks * ranks;
 }
 
+static std::size_t device_bytes(std::size_t ranks) {
+    return page_up(sizeof(SharedDevice) * ranks);
+}
+
 // Where the parts of a segment begin in its range, and where it ends.
 struct Mapping::Parts {
     explicit Parts(const SegmentConfig &config)
         : rings(head_bytes(config.ranks)), mail(rings + 2 * config.ring_bytes * config.here),
-          end(mail + mail_bytes(config.ranks)) {}
-    std::size_t rings, mail, end;
+          devices(mail + mail_bytes(config.ranks)), end(devices + device_bytes(config.ranks)) {}
+    std::size_t rings, mail, devices, end;
 };
 
 // The mappings of this process, by job and first byte.
@@ -167,6 +171,8 @@ void Mapping::unmap() noexcept {
             munmap(heap, heap_bytes_);
     if (std::byte *mail = mail_.load(); mail != nullptr)
         munmap(mail, mail_bytes(ranks_));
+    if (std::byte *devices = devices_.load(); devices != nullptr)
+        munmap(devices, device_bytes(ranks_));
     if (header_ != nullptr)
         munmap(header_, head_bytes(ranks_));
     rings_.reset();
@@ -225,20 +231,33 @@ std::size_t Mapping::offset_of(int from, int to) const {
     return kMailboxBytes * (static_cast<std::size_t>(from) * ranks_ + static_cast<std::size_t>(to));
 }
 
+// The view of a part of the segment, which its first use maps.
+std::byte *Mapping::map_once(std::atomic<std::byte *> &view, std::size_t first, std::size_t bytes,
+                             const char *what) {
+    std::byte *known = view.load(std::memory_order_acquire);
+    if (known != nullptr)
+        return known;
+    void *fresh = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
+                       memory_->fd(), static_cast<off_t>(first_ + first));
+    if (fresh == MAP_FAILED)
+        throw_errno("cannot map " + std::string(what) + " of the shared segment");
+    if (view.compare_exchange_strong(known, static_cast<std::byte *>(fresh)))
+        return static_cast<std::byte *>(fresh);
+    munmap(fresh, bytes); // another thread was faster
+    return known;
+}
+
 std::byte *Mapping::mailbox(int from, int to) {
-    std::byte *mail = mail_.load(std::memory_order_acquire);
-    if (mail == nullptr) {
-        const std::size_t bytes = mail_bytes(ranks_);
-        void *view = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
-                          memory_->fd(), static_cast<off_t>(first_ + parts_->mail));
-        if (view == MAP_FAILED)
-            throw_errno("cannot map the mailboxes of the shared segment");
-        if (mail_.compare_exchange_strong(mail, static_cast<std::byte *>(view)))
-            mail = static_cast<std::byte *>(view);
-        else
-            munmap(view, bytes); // another thread was faster
-    }
-    return mail + offset_of(from, to);
+    return map_once(mail_, parts_->mail, mail_bytes(ranks_), "the mailboxes") + offset_of(from, to);
+}
+
+SharedDevice *Mapping::open_shared_devices() {
+    const std::size_t bytes = device_bytes(ranks_);
+    if (!has_room(bytes) || take_room(memory_->fd(), first_ + parts_->devices, bytes) != 0)
+        throw Error(Status::memory, "no memory for what ranks share of devices (" +
+                                        std::to_string(bytes >> 10) + " KiB); free memory");
+    return reinterpret_cast<SharedDevice *>(
+        map_once(devices_, parts_->devices, bytes, "the lists of device memory"));
 }
 
 void Mapping::open_mailbox(int from, int to) {

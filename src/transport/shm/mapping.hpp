@@ -16,6 +16,7 @@
 #include "transport/shm/layout.hpp"
 #include "transport/shm/lifeline.hpp"
 #include "transport/shm/rings.hpp"
+#include "transport/shm/shared_device.hpp"
 
 namespace stretto::transport {
 
@@ -58,6 +59,9 @@ public:
     std::byte *mailbox(int from, int to);
     // Takes the memory of a mailbox before the first write.  Throws Error(memory).
     void open_mailbox(int from, int to);
+    // What ranks share of devices, by rank.  Takes the memory of all of them, if it is not there.
+    // Throws Error(memory).
+    SharedDevice *open_shared_devices();
     // A range of the job's memory for the heap window of a rank of this process, if it has none.
     // Throws Error(memory).
     void take_heap(int rank);
@@ -75,6 +79,8 @@ private:
     bool all_joined() const;
     Error no_room(std::size_t bytes) const;
     std::size_t offset_of(int from, int to) const;
+    std::byte *map_once(std::atomic<std::byte *> &view, std::size_t first, std::size_t bytes,
+                        const char *what);
 
     const std::shared_ptr<JobMemory> memory_;
     const std::size_t first_;
@@ -89,7 +95,7 @@ private:
     bool rings_mapped_ = false;
     std::unique_ptr<Rings> rings_;
     std::unique_ptr<Lifeline> lifeline_;
-    std::atomic<std::byte *> mail_{nullptr};
+    std::atomic<std::byte *> mail_{nullptr}, devices_{nullptr};
     std::unique_ptr<std::atomic<std::byte *>[]> heaps_;
 };
 

@@ -127,6 +127,8 @@ public:
     // As in Mapping.
     std::byte *mailbox(int from, int to) { return mapping_->mailbox(from, to); }
     void open_mailbox(int from, int to);
+    // What ranks share of devices, by rank; only of those here.  Throws Error(memory).
+    SharedDevice *open_shared_devices() { return mapping_->open_shared_devices(); }
     void take_heap(int rank) { mapping_->take_heap(rank); }
     std::size_t heap_first(int rank) const { return mapping_->heap_first(rank); }
     std::byte *heap(int rank) { return mapping_->heap(rank); }

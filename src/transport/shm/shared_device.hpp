@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Device memory that a rank shares with the other ranks of its host: what they need to find it.
 //
-// A rank lists its allocations in its lines.  It gives a place in one of them (DevicePlace) in a
+// A rank lists its allocations where all see them.  It gives a place in one (DevicePlace) in a
 // cell, for what others read there, or among its outputs, for what they write.  A slot says the
 // same as long as a call in flight has given places in it.
 //
@@ -145,8 +145,6 @@ struct SharedDevice {
     // Of all listings of the host the first so many are open here, as far as this rank reaches
     // their devices and their drivers let it.
     std::atomic<std::uint64_t> opened;
-    // Passes that devices perform for this rank, which may touch memory of others.
-    std::atomic<std::uint32_t> passes;
     std::array<SharedOutput, kOutputCalls> outputs; // by call number
     std::array<SharedSlot, kListedAllocations> allocations;
     // For the rank itself: the context, and its number, in which that of others is opened.
