@@ -167,7 +167,7 @@ struct Run : TileRun {
     Gate *gate = nullptr; // closed, so the call waits; null: there is none any more
     std::uint64_t started = 0, waited = 0; // ticks; started 0: not timed
     InlineVector<std::uint32_t, 1> left;   // between hosts: cells of Plan::parts not sent yet
-    std::vector<std::byte> mapped;         // contribution
+    std::vector<std::byte> mapped;         // a contribution, or a result that the CPU maps
     bool maps_there = false;               // the executor maps the result
     std::vector<std::byte> aside;          // results to be moved at the end
     Call kept; // the call itself, if it outlives its caller, and its bases

@@ -45,18 +45,21 @@ def over_ucx(transports: str, *settings: str) -> list[str]:
     return ["--no-prefix", "--hosts", ",".join(map(str, HOSTS)), *options]
 
 
+def assert_exact(lab: Lab, job: str, options: list[str]) -> None:
+    done = lab("run", *options, sys.executable, JOBS / job, *COUNTS)
+    assert done.stdout.count("ended well") == len(HOSTS), done.stderr
+
+
 @pytest.mark.parametrize("job", ["composed.py", "exact.py"])
 @pytest.mark.parametrize("transports", ["tcp,self", "tcp,shm,self"])
 def test_every_rank_gets_exact_answers(lab, job, transports):
-    done = lab("run", *over_ucx(transports), sys.executable, JOBS / job, *COUNTS)
-    assert done.stdout.count("ended well") == len(HOSTS), done.stderr
+    assert_exact(lab, job, over_ucx(transports))
 
 
 def test_payloads_are_put(lab):
     """UCX emulates puts over its TCP, where they are off unless they are asked for."""
     options = over_ucx("tcp,self", "STRETTO_PINNED_BYTES=16M", "STRETTO_ALGORITHM=allreduce=ring")
-    done = lab("run", *options, sys.executable, JOBS / "composed.py", *COUNTS)
-    assert done.stdout.count("ended well") == len(HOSTS), done.stderr
+    assert_exact(lab, "composed.py", options)
 
 
 @pytest.mark.skipif(VERSION < (1, 14), reason="UCX 1.13 may abort where a peer dies")
