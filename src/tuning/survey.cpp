@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <iterator>
 
 namespace stretto::tuning {
 
@@ -15,6 +17,9 @@ constexpr std::uint32_t kFirstSmallBytes = 8u << 10, kFirstLargeBytes = 24u << 1
 constexpr std::uint32_t kMiddleSmallBytes = 64u << 10, kMiddleLargeBytes = 192u << 10;
 constexpr std::uint32_t kLeastSmallBytes = 4u << 10, kMostSmallBytes = 256u << 10;
 constexpr std::uint32_t kLargeToSmallFactor = 4; // of the last streams, large to small
+constexpr std::uint32_t kGrowthFactor = 4;       // of streams after which longer ones seem possible
+constexpr std::uint32_t kOftenRounds = 9;        // where streams cost little
+constexpr double kNearlyAllFactor = 32;  // round trips in a round, of which bytes are nearly all
 constexpr double kQuickSeconds = 3e-3;   // seconds of a stream after which a longer one is tried
 constexpr double kEnoughSeconds = 60e-3; // that the last streams may take, if three rounds fit
 
@@ -37,6 +42,14 @@ double of_messages(const std::vector<double> &times) {
 // Those that a disturbance preceded find a full bucket, and are shorter.
 double of_streams(const std::vector<double> &times) {
     return quantile(times, 1.0 / 2);
+}
+
+// A short stream and the long one after it.
+std::vector<double> of_rounds(const Times &times) {
+    std::vector<double> rounds;
+    std::transform(times.small.begin(), times.small.end(), times.large.begin(),
+                   std::back_inserter(rounds), std::plus<>());
+    return rounds;
 }
 
 std::uint32_t as_many(double left, double each, std::uint32_t most) {
@@ -82,7 +95,7 @@ Probe Survey::streams(double left) const {
         return kNoProbe;
     };
     // On a fast link disturbances are longer than streams, and streams cost little.
-    if (const Probe often = fitting(1, 9, std::min(left, kEnoughSeconds / 4));
+    if (const Probe often = fitting(1, kOftenRounds, std::min(left, kEnoughSeconds / 4));
         often.small == kMostSmallBytes)
         return often;
     Probe probe = fitting(1, 3, std::min(left, kEnoughSeconds));
@@ -107,16 +120,32 @@ Probe Survey::next(double left) {
     if (over_)
         return kNoProbe;
     const double quick = times_.large.empty() ? 0 : times_.large.back() - round_trip();
-    if (last_.large < kMiddleLargeBytes && quick < kQuickSeconds && left > kEnoughSeconds) {
+    Probe more;
+    if (streamed_ == 0 && last_.large < kMiddleLargeBytes && quick < kQuickSeconds &&
+        left > kEnoughSeconds) {
         // Two, since one that is disturbed would make the link seem slow.
-        Probe more{.rounds = 2, .small = kMiddleSmallBytes, .large = kMiddleLargeBytes};
-        repeat(more, left);
-        return more;
+        more = {.rounds = 2, .small = kMiddleSmallBytes, .large = kMiddleLargeBytes};
+    } else {
+        more = longest(left);
+        streamed_ = more.small;
+        over_ = more == kNoProbe;
     }
-    over_ = true;
-    Probe last = streams(left);
-    repeat(last, left);
-    return last;
+    repeat(more, left);
+    return more;
+}
+
+// A sender that stands still makes the link seem slow, and so streams short enough for the bucket,
+// in which nothing is found.  So if they took less than they might have, longer ones follow.
+Probe Survey::longest(double left) const {
+    Probe probe = streams(left);
+    if (streamed_ == 0)
+        return probe;
+    const double took = last_.rounds * (last_.small + last_.large) * per_byte();
+    if (probe.small <= streamed_ || took > kEnoughSeconds / 4)
+        return kNoProbe;
+    probe.small = std::min(probe.small, kGrowthFactor * streamed_);
+    probe.large = kLargeToSmallFactor * probe.small;
+    return probe;
 }
 
 // Once, what is short, if it is.
@@ -137,6 +166,26 @@ void Survey::took(const Probe &probe, const Times &times) {
         return;
     last_ = probe;
     times_ = times;
+}
+
+// In the difference of a long and a short stream all drops out that is the same in both, so it is
+// right where bytes are little of their time.  But a stream that stands still while the bucket
+// fills is long, and the next one short: on a slow link, where bytes are nearly all and streams are
+// few, those of a round count together, in which one makes up for the other.
+double Survey::seconds_per_byte(double overhead, std::size_t slice) const {
+    if (last_.large <= last_.small)
+        return 0;
+    const double short_pieces = pieces(last_.small, slice),
+                 long_pieces = pieces(last_.large, slice);
+    const double round = of_streams(of_rounds(times_));
+    if (last_.rounds < kOftenRounds && round_trip() > 0 &&
+        round > kNearlyAllFactor * round_trip()) {
+        const double others = 2 * round_trip() + overhead * (long_pieces + short_pieces - 2);
+        return (round - others) / (last_.large + last_.small);
+    }
+    const double longer = of_streams(times_.large) - of_streams(times_.small) -
+                          overhead * (long_pieces - short_pieces);
+    return longer / (last_.large - last_.small);
 }
 
 cost::Link Survey::link(const cost::Link &assumed, std::size_t slice, std::string &how) const {
@@ -160,10 +209,7 @@ cost::Link Survey::link(const cost::Link &assumed, std::size_t slice, std::strin
         lack("overhead");
     else
         found.overhead = overhead;
-    const double longer =
-        of_streams(times_.large) - of_streams(times_.small) -
-        found.overhead * (pieces(last_.large, slice) - pieces(last_.small, slice));
-    const double byte = last_.large > last_.small ? longer / (last_.large - last_.small) : 0;
+    const double byte = seconds_per_byte(found.overhead, slice);
     if (kBytes.hold(byte))
         found.byte = byte;
     else

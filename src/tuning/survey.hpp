@@ -14,7 +14,8 @@
 // window as open, before the one as before the other.
 //
 // Nobody knows at first how slow a link is, so probes grow: a probe is planned from the times of
-// the one before, and by them takes what time is left at most.
+// the one before, and by them takes what time is left at most.  Times may be wrong: processors are
+// busy with something else, and a sender stands still while its bucket fills.
 #pragma once
 
 #include <cstdint>
@@ -59,12 +60,15 @@ private:
     double round_trip() const;
     double burst() const;
     double per_byte() const;
+    double seconds_per_byte(double overhead, std::size_t slice) const;
     Probe streams(double left) const;
+    Probe longest(double left) const;
     void repeat(Probe &probe, double left);
 
     bool begun_ = false, repeated_ = false, over_ = false;
     std::vector<double> pings_, bursts_;
-    Probe last_; // with streams, and their times
+    std::uint32_t streamed_ = 0; // bytes of the short ones among the longest streams so far
+    Probe last_;                 // with streams, and their times
     Times times_;
 };
 

@@ -21,12 +21,20 @@ namespace {
 constexpr std::size_t kSlice = 65536;
 constexpr double kMost = 0.5;
 
+// A sender that now and then stands still, somewhere in a vector, for so long on average.
+struct Stalls {
+    double share = 0; // of the vectors
+    double seconds = 0;
+    unsigned seed = 7;
+};
+
 // A link whose bucket lets so many bytes pass at once, and fills at the rate of the link.  Times
 // are longer by up to `noise` of them.
 class Known {
 public:
-    Known(const Link &link, double bucket, double noise = 0)
-        : link_(link), bucket_(bucket), noise_(noise), level_(bucket) {}
+    Known(const Link &link, double bucket, double noise = 0, const Stalls &stalls = {})
+        : link_(link), bucket_(bucket), noise_(noise), level_(bucket), stalls_(stalls),
+          random_(stalls.seed) {}
 
     Times play(const Probe &probe) {
         Times times;
@@ -50,21 +58,31 @@ public:
 
 private:
     double send(int messages, double bytes) {
+        const double pieces = messages * std::ceil(bytes / kSlice);
+        double time = pieces * link_.overhead + link_.latency + link_.overhead + link_.latency;
+        const double before = bytes * part();
+        const double waits = pass(before);
+        const double stall = part() < stalls_.share ? -std::log(1 - part()) * stalls_.seconds : 0;
+        pause(stall);
+        const double wait = waits + pass(bytes - before);
+        const double noisy = (time + wait) * (1 + noise_ * part());
+        pause(noisy - wait); // the rate is used up meanwhile
+        return noisy + stall;
+    }
+    // Seconds for which they wait for the bucket.
+    double pass(double bytes) {
         const double free = std::min(level_, bytes);
         level_ -= free;
-        const double pieces = messages * std::ceil(bytes / kSlice);
-        double time = pieces * link_.overhead + (bytes - free) * link_.byte + link_.latency +
-                      link_.overhead + link_.latency;
-        time *= 1 + noise_ * std::uniform_real_distribution<double>(0, 1)(random_);
-        pause(time - (bytes - free) * link_.byte); // the rate is used up meanwhile
         elapsed += (bytes - free) * link_.byte;
-        return time;
+        return (bytes - free) * link_.byte;
     }
+    double part() { return std::uniform_real_distribution<double>(0, 1)(random_); }
 
     const Link link_;
     const double bucket_, noise_;
     double level_;
-    std::minstd_rand random_{7};
+    const Stalls stalls_;
+    std::minstd_rand random_;
 };
 
 constexpr Link kAssumed{4e-5, 2e-5, 8.5e-9, 1e-10};
@@ -127,6 +145,35 @@ TEST_CASE("disturbances do little") {
     CHECK(found.link.latency + found.link.overhead == doctest::Approx(3e-5).epsilon(0.15));
     CHECK(found.link.byte == doctest::Approx(8.5e-9).epsilon(0.3));
     CHECK(found.link.overhead <= found.link.latency + found.link.overhead);
+}
+
+TEST_CASE("a sender that stands still while the bucket fills") {
+    struct Case {
+        const char *name;
+        Link link;
+        Stalls stalls;
+        int most; // surveys of 200 that are off by a fifth
+    };
+    const Case cases[] = {
+        {"100 Mbit/s, seldom", {2e-5, 1e-5, 8.5e-8}, {0.05, 2e-2}, 2},
+        {"100 Mbit/s, briefly", {2e-5, 1e-5, 8.5e-8}, {0.2, 5e-3}, 4},
+        {"1 Gbit/s", {2e-5, 1e-5, 8.5e-9}, {0.05, 5e-3}, 2},
+    };
+    for (const Case &each : cases) {
+        CAPTURE(each.name);
+        int off = 0;
+        double least = 1;
+        for (unsigned seed = 1; seed <= 200; ++seed) {
+            Stalls stalls = each.stalls;
+            stalls.seed = seed;
+            const double found = survey(Known(each.link, 131072, 0, stalls)).link.byte;
+            least = std::min(least, found / each.link.byte);
+            if (std::abs(found - each.link.byte) > each.link.byte / 5)
+                ++off;
+        }
+        CHECK(off <= each.most);
+        CHECK(least > 0.6); // what the bucket holds, of the bytes of a round
+    }
 }
 
 TEST_CASE("what makes no sense is assumed, and the words say so") {
