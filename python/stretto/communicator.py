@@ -31,17 +31,15 @@ has forked every call but `finalize` raises UnsupportedError (docs/fork.md).
 
 from __future__ import annotations
 
-import atexit
 import json
 import math
-import weakref
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike
 
-from stretto import _core
+from stretto import _core, ending
 from stretto.arrays import AnyArray, Given, given, like
 from stretto.data import name_of
 from stretto.errors import ArgumentError
@@ -87,7 +85,7 @@ class Communicator(Parts, Messages, Exchanges, Family, StallCallback):
 
     def __init__(self, core: _core.Communicator):
         self._core = core
-        _open.add(self)
+        ending.communicators.add(self)
 
     @property
     def rank(self) -> int:
@@ -335,13 +333,3 @@ class Communicator(Parts, Messages, Exchanges, Family, StallCallback):
         process.
         """
         self._core.finalize()
-
-
-_open: weakref.WeakSet[Communicator] = weakref.WeakSet()
-
-
-@atexit.register
-def _leave() -> None:
-    """Reports to the other ranks that this one ends in order."""
-    for communicator in list(_open):
-        communicator._core.exit()

@@ -8,32 +8,37 @@ import sys
 import click
 
 from stretto import Error, __version__
-from stretto.cli.arrival import arrival
-from stretto.cli.bench import bench
-from stretto.cli.config import config
-from stretto.cli.draw import draw
-from stretto.cli.explain import explain
-from stretto.cli.info import info
-from stretto.cli.limits import keep_to_memory
-from stretto.cli.listing import list_command
-from stretto.cli.matching import matching
-from stretto.cli.metrics import metrics
-from stretto.cli.mpi import mpi
-from stretto.cli.pairs import pairs
-from stretto.cli.report import report
-from stretto.cli.run import run
-from stretto.cli.secret import secret
-from stretto.cli.show import show
-from stretto.cli.simulate import simulate
-from stretto.cli.trace import trace
-from stretto.cli.tune import tune
-from stretto.cli.verify import verify
+from stretto.cli.lazy_group import LazyGroup
 
 # Commands whose work grows with the square of the number of ranks.
 IN_MEMORY = ("draw", "explain", "show", "simulate", "verify")
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+COMMANDS_IN = {
+    "bench": "stretto.cli.bench:bench",
+    "config": "stretto.cli.config:config",
+    "draw": "stretto.cli.draw:draw",
+    "explain": "stretto.cli.explain:explain",
+    "info": "stretto.cli.info:info",
+    "list": "stretto.cli.listing:list_command",
+    "metrics": "stretto.cli.metrics:metrics",
+    "mpi": "stretto.cli.mpi:mpi",
+    "report": "stretto.cli.report:report",
+    "run": "stretto.cli.run:run",
+    "secret": "stretto.cli.secret:secret",
+    "show": "stretto.cli.show:show",
+    "simulate": "stretto.cli.simulate:simulate",
+    "trace": "stretto.cli.trace:trace",
+    "tune": "stretto.cli.tune:tune",
+    "verify": "stretto.cli.verify:verify",
+}
+
+
+@click.group(
+    cls=LazyGroup,
+    commands_in=COMMANDS_IN,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
 @click.version_option(__version__, message="stretto %(version)s")
 def cli() -> None:
     """Collectives that do not wait.
@@ -56,20 +61,12 @@ def cli() -> None:
     """
 
 
-for command in (
-    run, mpi, list_command, verify, explain, simulate, draw, show, bench, tune, info, config,
-    secret, trace, report, metrics,
-):  # fmt: skip
-    cli.add_command(command)
-bench.add_command(arrival)
-bench.add_command(matching)
-bench.add_command(pairs)
-
-
 def main() -> None:
     """The entry point.  Errors of Stretto, of files and of memory end the command with one line and
     exit status 1."""
     if sys.argv[1:2] and sys.argv[1] in IN_MEMORY:
+        from stretto.cli.limits import keep_to_memory
+
         keep_to_memory()
     try:
         cli(prog_name="stretto")

@@ -17,6 +17,7 @@ from stretto.bandwidth import BUS_FACTOR
 from stretto.cli.catalog import DTYPES, REDUCING
 from stretto.cli.cpus import allowed_cores, processor
 from stretto.cli.launcher import Options, in_job, launch_again
+from stretto.cli.lazy_group import LazyGroup
 from stretto.cli.measure import Case, measure
 from stretto.cli.plot import plot
 from stretto.cli.rows import SKEWED, SKEWED_UNITS, TIMES, TIMES_UNITS, Printer
@@ -27,7 +28,16 @@ from stretto.cli.values import FOLDS
 from stretto.data import dtype_named
 
 
-@click.group(invoke_without_command=True, subcommand_metavar="[arrival|matching|pairs [OPTIONS]]")
+@click.group(
+    cls=LazyGroup,
+    commands_in={
+        "arrival": "stretto.cli.arrival:arrival",
+        "matching": "stretto.cli.matching:matching",
+        "pairs": "stretto.cli.pairs:pairs",
+    },
+    invoke_without_command=True,
+    subcommand_metavar="[arrival|matching|pairs [OPTIONS]]",
+)
 @click.option("-n", "--ranks", type=click.IntRange(1), help="Ranks to start.  [default: 2]")
 @click.option("--pin", is_flag=True, help="Keep rank r on core r mod cores.")
 @click.option(

@@ -10,7 +10,6 @@ import tempfile
 import click
 
 from stretto.cli.launcher import Options, launch
-from stretto.cli.report import show_folder
 
 
 @click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
@@ -72,6 +71,8 @@ def reported(command: tuple[str, ...], options: Options) -> int:
         if kept == folder and not os.listdir(folder):
             click.echo("stretto run: no rank has made a communicator: nothing to report", err=True)
         elif kept == folder:
+            from stretto.cli.report import show_folder
+
             show_folder(folder)
         else:
             click.echo(f"stretto run: `stretto report {kept}` shows the report", err=True)
