@@ -6,8 +6,10 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import click
 import pytest
 import stretto as package
+from stretto.cli import cli
 
 SLOW = {"numpy", "rich", "matplotlib", "torch"}
 
@@ -21,9 +23,17 @@ def loaded(program: str) -> set[str]:
     return SLOW & set(shown.split())
 
 
-@pytest.mark.parametrize("module", ["stretto", "stretto.cli", "stretto.cli.run", "stretto.cli.mpi"])
+@pytest.mark.parametrize("module", ["stretto", "stretto.cli.run", "stretto.cli.mpi"])
 def test_what_starts_jobs_starts_quickly(module):
     assert loaded(f"import {module}") == set()
+
+
+def test_the_help_imports_no_command(stretto):
+    program = "from click.testing import CliRunner; from stretto.cli import cli; "
+    assert loaded(program + "CliRunner().invoke(cli, ['--help'])") == set()
+    shown = stretto("--help").stdout
+    for name in cli.list_commands(click.Context(cli)):
+        assert f"\n  {name} " in shown
 
 
 def test_arrays_come_with_what_takes_them():

@@ -8,7 +8,7 @@ import math
 
 import pytest
 from stretto import ArgumentError, _core
-from stretto.cli import matching as command
+from stretto.cli.matching import matching as command
 from stretto.cli.matching import parse_names, parse_peers
 from stretto.cli.matching_cases import SCHEMES, measure, steady
 from stretto.cli.matching_plot import COLOURS

@@ -8,35 +8,54 @@ import sys
 import click
 
 from stretto import Error, __version__
-from stretto.cli.lazy_group import LazyGroup
+from stretto.cli.lazy_group import Lazy, LazyGroup
 
 # Commands whose work grows with the square of the number of ranks.
 IN_MEMORY = ("draw", "explain", "show", "simulate", "verify")
 
 
-COMMANDS_IN = {
-    "bench": "stretto.cli.bench:bench",
-    "config": "stretto.cli.config:config",
-    "draw": "stretto.cli.draw:draw",
-    "explain": "stretto.cli.explain:explain",
-    "info": "stretto.cli.info:info",
-    "list": "stretto.cli.listing:list_command",
-    "metrics": "stretto.cli.metrics:metrics",
-    "mpi": "stretto.cli.mpi:mpi",
-    "report": "stretto.cli.report:report",
-    "run": "stretto.cli.run:run",
-    "secret": "stretto.cli.secret:secret",
-    "show": "stretto.cli.show:show",
-    "simulate": "stretto.cli.simulate:simulate",
-    "trace": "stretto.cli.trace:trace",
-    "tune": "stretto.cli.tune:tune",
-    "verify": "stretto.cli.verify:verify",
+COMMANDS = {
+    "bench": Lazy("stretto.cli.bench:bench", "Times a collective, and checks its results."),
+    "config": Lazy(
+        "stretto.cli.config:config",
+        "Prints where the library, its header and its CMake package are.",
+    ),
+    "draw": Lazy("stretto.cli.draw:draw", "Draws schedules as time diagrams."),
+    "explain": Lazy(
+        "stretto.cli.explain:explain",
+        "Shows which algorithm would run a call, and why not the others.",
+    ),
+    "info": Lazy("stretto.cli.info:info", "Shows this build, this machine and all settings."),
+    "list": Lazy("stretto.cli.listing:list_command", "Lists the algorithms and what they declare."),
+    "metrics": Lazy("stretto.cli.metrics:metrics", "Prints metrics of a job for Prometheus."),
+    "mpi": Lazy("stretto.cli.mpi:mpi", "Runs an MPI program with the collectives of Stretto."),
+    "report": Lazy(
+        "stretto.cli.report:report",
+        "Shows which ranks come late to which calls, and what it costs.",
+    ),
+    "run": Lazy("stretto.cli.run:run", "Runs a command as N ranks of one job."),
+    "secret": Lazy("stretto.cli.secret:secret", "Writes a new secret, for jobs on several hosts."),
+    "show": Lazy(
+        "stretto.cli.show:show", "Prints what each rank of a schedule sends, receives and reduces."
+    ),
+    "simulate": Lazy(
+        "stretto.cli.simulate:simulate",
+        "Shows when each rank of a schedule is done, in a model of time.",
+    ),
+    "trace": Lazy(
+        "stretto.cli.trace:trace",
+        "Shows what the ranks of a job did, and for whom they waited.",
+    ),
+    "tune": Lazy(
+        "stretto.cli.tune:tune", "Measures this machine, for a profile by which jobs choose."
+    ),
+    "verify": Lazy("stretto.cli.verify:verify", "Proves algorithms, for every timing."),
 }
 
 
 @click.group(
     cls=LazyGroup,
-    commands_in=COMMANDS_IN,
+    lazy=COMMANDS,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(__version__, message="stretto %(version)s")

@@ -17,7 +17,7 @@ from stretto.bandwidth import BUS_FACTOR
 from stretto.cli.catalog import DTYPES, REDUCING
 from stretto.cli.cpus import allowed_cores, processor
 from stretto.cli.launcher import Options, in_job, launch_again
-from stretto.cli.lazy_group import LazyGroup
+from stretto.cli.lazy_group import Lazy, LazyGroup
 from stretto.cli.measure import Case, measure
 from stretto.cli.plot import plot
 from stretto.cli.rows import SKEWED, SKEWED_UNITS, TIMES, TIMES_UNITS, Printer
@@ -30,10 +30,18 @@ from stretto.data import dtype_named
 
 @click.group(
     cls=LazyGroup,
-    commands_in={
-        "arrival": "stretto.cli.arrival:arrival",
-        "matching": "stretto.cli.matching:matching",
-        "pairs": "stretto.cli.pairs:pairs",
+    lazy={
+        "arrival": Lazy(
+            "stretto.cli.arrival:arrival",
+            "Times allreduces at which ranks arrive at different times.",
+        ),
+        "matching": Lazy(
+            "stretto.cli.matching:matching",
+            "Times how receives and messages find one another.",
+        ),
+        "pairs": Lazy(
+            "stretto.cli.pairs:pairs", "Times pairs of ranks that send at the same time."
+        ),
     },
     invoke_without_command=True,
     subcommand_metavar="[arrival|matching|pairs [OPTIONS]]",
