@@ -129,12 +129,13 @@ RATIOS = {
     "Tolerance": "a difference that counts as none",
 }
 # Counts end in the plural of what is counted; a name that says "Per" has its unit before it.
-COUNTS = """Allocations Blocks Caches Calls Candidates Cells Chunks Communicators Connections
-    Copies Costs Descriptors Devices Doublings Dtypes Entries Failures Folds Frames Generations
-    Groups Hosts Inputs Invitations Kinds Lanes Layers Levels Links Locks Looks Mappings Marks
-    Messages Operands Ops Pairs Parts Passes Pieces Pointers Positions Processors Ranks Refusals
-    Reviews Rings Rounds Samples Slices Slots Sockets Steps Surveys Syscalls Threads Timings
-    Transports Trials Values Vectors Views Waits Yields"""
+COUNTS = """Allocations Blocks Caches Calls Candidates Cells Chunks Communicators
+    Connections Copies Costs Descriptors Devices Doublings Dtypes Entries Failures Folds
+    Frames Generations Groups Hosts Inputs Invitations Kinds Lanes Layers Levels Links Locks
+    Looks Mappings Marks Messages Operands Ops Pairs Parts Passes Pieces Places Pointers
+    Positions Processors Ranks Refusals Reviews Rings Rounds Samples Slices Slots Sockets
+    Steps Surveys Syscalls Threads Timings Transports Trials Values Vectors Views Waits
+    Yields"""
 NOT_QUANTITIES = {
     "Base": "the first of a range of numbers",
     "Bias": "what an exponent is stored with",

@@ -4,12 +4,17 @@
 // back. Needs the library and a CUDA driver (or the tests' simulated one), and no CUDA to compile.
 // Prints a line of JSON for each number.
 //
-//     collectives RANKS SECONDS BYTES...
+// With --launches: in place, by turns with each process launching its own kernels, and with one
+// process launching those of all (docs/gpu.md).
+//
+//     collectives RANKS SECONDS [--launches] BYTES...
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <functional>
 #include <string>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -71,8 +76,9 @@ struct Rank {
             host[i] = contribution(rank, i);
         check_cuda(cuMemcpy(address(device), address(host), bytes()), "cuMemcpy");
     }
-    void direct() const {
-        check(stretto_allreduce(comm, STRETTO_IN_PLACE, device, count, STRETTO_INT32, STRETTO_SUM));
+    void direct() const { direct(comm); }
+    void direct(stretto_comm by) const {
+        check(stretto_allreduce(by, STRETTO_IN_PLACE, device, count, STRETTO_INT32, STRETTO_SUM));
     }
     void in_phases() const {
         check_cuda(cuMemcpy(address(host), address(device), bytes()), "cuMemcpy");
@@ -92,44 +98,71 @@ struct Rank {
     }
 };
 
-// The times of one way at one size, of the slowest rank.
-template<class Call>
-void measure(const Rank &rank, const char *what, Clock::time_point end, Call &&call) {
-    std::vector<double> times;
-    for (int run = 0; run < kRuns; ++run) {
-        rank.fill();
-        check(stretto_barrier(rank.comm));
-        const auto begin = Clock::now();
-        call();
-        double us = std::chrono::duration<double, std::micro>(Clock::now() - begin).count();
-        check(stretto_allreduce(rank.comm, STRETTO_IN_PLACE, &us, 1, STRETTO_FLOAT64, STRETTO_MAX));
-        times.push_back(us);
-        if (run == 0)
-            rank.verify(what);
+struct Way {
+    const char *what;
+    std::function<void()> call;
+    std::vector<double> times = {}; // of the slowest rank, in us
+};
+
+void measure_once(const Rank &rank, Way &way) {
+    rank.fill();
+    check(stretto_barrier(rank.comm));
+    const auto begin = Clock::now();
+    way.call();
+    double us = std::chrono::duration<double, std::micro>(Clock::now() - begin).count();
+    check(stretto_allreduce(rank.comm, STRETTO_IN_PLACE, &us, 1, STRETTO_FLOAT64, STRETTO_MAX));
+    way.times.push_back(us);
+    if (way.times.size() == 1)
+        rank.verify(way.what);
+}
+
+void print(const Rank &rank, const Way &way) {
+    if (rank.rank != 0)
+        return;
+    std::vector<double> times = way.times;
+    const double first = times[0];
+    std::sort(times.begin(), times.end());
+    std::printf(
+        "{\"item\":\"%s\",\"ranks\":%d,\"bytes\":%zu,\"what\":\"allreduce\",\"median\":%.1f,"
+        "\"unit\":\"us\",\"p10\":%.1f,\"p90\":%.1f,\"samples\":%zu,\"first\":%.1f}\n",
+        way.what, rank.ranks, rank.bytes(), times[times.size() / 2], times[times.size() / 10],
+        times[times.size() * 9 / 10], times.size(), first);
+    std::fflush(stdout);
+}
+
+// Some ways at one size, by turns.
+void measure(const Rank &rank, Clock::time_point end, int runs, std::vector<Way> ways) {
+    for (int run = 0; run < runs; ++run) {
+        for (Way &way : ways)
+            measure_once(rank, way);
         // All ranks go by the clock of rank 0.
         std::int32_t goes_on = Clock::now() < end ? 1 : 0;
         check(stretto_broadcast(rank.comm, &goes_on, 1, STRETTO_INT32, 0));
         if (goes_on == 0)
             break;
     }
-    if (rank.rank != 0)
-        return;
-    const double first = times[0];
-    std::sort(times.begin(), times.end());
-    std::printf(
-        "{\"item\":\"%s\",\"ranks\":%d,\"bytes\":%zu,\"what\":\"allreduce\",\"median\":%.1f,"
-        "\"unit\":\"us\",\"p10\":%.1f,\"p90\":%.1f,\"samples\":%zu,\"first\":%.1f}\n",
-        what, rank.ranks, rank.bytes(), times[times.size() / 2], times[times.size() / 10],
-        times[times.size() * 9 / 10], times.size(), first);
-    std::fflush(stdout);
+    for (const Way &way : ways)
+        print(rank, way);
 }
 
-void run(Rank rank, const std::string &job, double seconds, const std::vector<std::size_t> &sizes) {
+// A communicator of a job of its own, in which one process launches for all, or each its own.
+stretto_comm join(const Rank &rank, const std::string &job, const char *launch) {
+    setenv("STRETTO_GPU_LAUNCH", launch, 1);
+    stretto_comm comm = nullptr;
+    check(stretto_init_explicit(rank.rank, rank.ranks, (job + launch).c_str(), &comm));
+    check(stretto_force_algorithm(comm, "direct"));
+    return comm;
+}
+
+void run(Rank rank, const std::string &job, double seconds, bool launches,
+         const std::vector<std::size_t> &sizes) {
     void *context = nullptr;
     check_cuda(cuInit(0), "cuInit");
     check_cuda(cuDevicePrimaryCtxRetain(&context, 0), "cuDevicePrimaryCtxRetain");
     check_cuda(cuCtxSetCurrent(context), "cuCtxSetCurrent");
     check(stretto_init_explicit(rank.rank, rank.ranks, job.c_str(), &rank.comm));
+    stretto_comm own = launches ? join(rank, job, "own") : nullptr,
+                 one = launches ? join(rank, job, "auto") : nullptr;
     for (const std::size_t bytes : sizes) {
         rank.count = bytes / sizeof(std::int32_t);
         unsigned long long device = 0;
@@ -140,27 +173,40 @@ void run(Rank rank, const std::string &job, double seconds, const std::vector<st
         rank.host = static_cast<std::int32_t *>(host);
         const auto share = std::chrono::duration_cast<Clock::duration>(
             std::chrono::duration<double>(seconds / static_cast<double>(2 * sizes.size())));
+        constexpr int kManyRuns = 100;
+        if (launches) {
+            measure(rank, Clock::now() + 2 * share, kManyRuns,
+                    {{"each launches", [&] { rank.direct(own); }},
+                     {"one launches", [&] { rank.direct(one); }}});
+            check_cuda(cuMemFree_v2(device), "cuMemFree");
+            check_cuda(cuMemFreeHost(host), "cuMemFreeHost");
+            continue;
+        }
         // In place where ranks reach one another's memory, staged through the host elsewhere.
         const char *const off = std::getenv("STRETTO_CUDA_IPC");
         const bool staged = off != nullptr || std::getenv("STRETTO_FAKE_HOSTS") != nullptr;
-        measure(rank, staged ? "staged" : "in place", Clock::now() + share, [&] { rank.direct(); });
-        measure(rank, "phases", Clock::now() + share, [&] { rank.in_phases(); });
+        measure(rank, Clock::now() + share, kRuns,
+                {{staged ? "staged" : "in place", [&] { rank.direct(); }}});
+        measure(rank, Clock::now() + share, kRuns, {{"phases", [&] { rank.in_phases(); }}});
         check_cuda(cuMemFree_v2(device), "cuMemFree");
         check_cuda(cuMemFreeHost(host), "cuMemFreeHost");
     }
-    check(stretto_finalize(&rank.comm));
+    for (stretto_comm *comm : {&one, &own, &rank.comm})
+        if (*comm != nullptr)
+            check(stretto_finalize(comm));
 }
 
 } // namespace
 
 int main(int argc, char **argv) {
     if (argc < 4) {
-        std::fprintf(stderr, "usage: collectives RANKS SECONDS BYTES...\n");
+        std::fprintf(stderr, "usage: collectives RANKS SECONDS [--launches] BYTES...\n");
         return 2;
     }
     const int ranks = std::atoi(argv[1]);
+    const bool launches = std::strcmp(argv[3], "--launches") == 0;
     std::vector<std::size_t> sizes;
-    for (int i = 3; i < argc; ++i)
+    for (int i = launches ? 4 : 3; i < argc; ++i)
         sizes.push_back(std::strtoull(argv[i], nullptr, 10));
     const std::string job = "gpu-collectives-" + std::to_string(getpid());
     std::vector<pid_t> children;
@@ -170,7 +216,7 @@ int main(int argc, char **argv) {
             Rank own;
             own.rank = rank;
             own.ranks = ranks;
-            run(own, job, std::atof(argv[2]), sizes);
+            run(own, job, std::atof(argv[2]), launches, sizes);
             _exit(0);
         }
         children.push_back(child);

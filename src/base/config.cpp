@@ -59,6 +59,7 @@ constexpr std::array kFields{
     field(Setting::cma, [](Config &c) -> auto & { return c.kernels.cma; }),
     field(Setting::xpmem, [](Config &c) -> auto & { return c.kernels.xpmem; }),
     field(Setting::cuda_ipc, [](Config &c) -> auto & { return c.kernels.cuda_ipc; }),
+    field(Setting::gpu_launch, [](Config &c) -> auto & { return c.kernels.gpu_launch; }),
     field(Setting::warn, [](Config &c) -> auto & { return c.warn; }),
     field(Setting::autotune, [](Config &c) -> auto & { return c.tuning.autotune; }),
     field(Setting::arrivals, [](Config &c) -> auto & { return c.arrivals.enabled; }),
@@ -144,6 +145,7 @@ ReadSettings read_settings(const Environment &environment) {
     ReadSettings read{settings_in_force(environment), {}};
     for (const Field &each : kFields)
         each.fill(read.config, or_default(read.states[static_cast<std::size_t>(each.setting)]));
+    read.config.kernels.mps_named = environment("CUDA_MPS_PIPE_DIRECTORY") != nullptr;
     for (const SettingState &each : read.states)
         if (read.config.error.empty())
             read.config.error = each.error;

@@ -33,6 +33,7 @@ enum class Setting {
     cma,
     xpmem,
     cuda_ipc,
+    gpu_launch,
     warn,
     autotune,
     arrivals,

@@ -3,17 +3,11 @@
 #pragma once
 
 #include <array>
-#include <cstddef>
-#include <cstdint>
 
+#include "base/setting_limits.hpp"
 #include "base/settings.hpp"
 
 namespace stretto {
-
-inline constexpr std::uint64_t kLongestNs =
-    1'000'000'000'000'000'000; // 31 years; sums of such times still fit
-inline constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 46; // of address space
-inline constexpr std::uint64_t kMostRanks = 65536;
 
 inline constexpr std::array kSettings{
     SettingInfo{.setting = Setting::timeout,
@@ -141,6 +135,12 @@ inline constexpr std::array kSettings{
                 .kind = SettingKind::boolean,
                 .fallback = "1",
                 .meaning = "whether ranks of a host use one another's CUDA memory in place"},
+    SettingInfo{.setting = Setting::gpu_launch,
+                .variable = "STRETTO_GPU_LAUNCH",
+                .kind = SettingKind::choice,
+                .fallback = "auto",
+                .meaning = "which processes launch kernels on a GPU that they share (docs/gpu.md)",
+                .words = "auto own shared"},
     SettingInfo{.setting = Setting::warn,
                 .variable = "STRETTO_WARN",
                 .kind = SettingKind::boolean,

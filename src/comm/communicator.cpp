@@ -20,6 +20,14 @@ namespace stretto::comm {
 
 namespace {
 
+// With MPS kernels of several processes run at the same time.
+engine::Launches launches(const Config::Kernels &config) {
+    using engine::Launches;
+    if (config.gpu_launch == "shared")
+        return Launches::always_one;
+    return config.gpu_launch == "own" || config.mps_named ? Launches::own : Launches::one_process;
+}
+
 engine::EngineOptions engine_options(const Config &config, const transport::Segment &segment,
                                      int rank, trace::Recorder *recorder) {
     const transport::SegmentHeader &header = segment.header();
@@ -36,6 +44,7 @@ engine::EngineOptions engine_options(const Config &config, const transport::Segm
     options.spin_ns = config.waits.spin_ns.value_or(spin_ns);
     options.attaches_to_reduce = config.kernels.cma == "all";
     options.shares_devices = config.kernels.cuda_ipc;
+    options.launches = launches(config.kernels);
     return options;
 }
 

@@ -4,6 +4,7 @@
 #include <exception>
 #include <mutex>
 #include <string>
+#include <unistd.h>
 
 #include "device/cuda_copies.hpp"
 #include "device/cuda_executor.hpp"
@@ -85,6 +86,11 @@ void CudaExecutor::open_shared() {
             const Current current(driver_, reinterpret_cast<CUcontext>(lists->mine.context));
             shared_.open_listed(*lists, waiting_streams_);
         }
+}
+
+// Not with MPS, of which the daemon is there.  If its pipe is elsewhere, the environment says so.
+bool CudaExecutor::takes_turns() const {
+    return access("/tmp/nvidia-mps/control", F_OK) != 0;
 }
 
 Error CudaExecutor::refused(int error) {

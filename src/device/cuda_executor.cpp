@@ -153,6 +153,11 @@ engine::Executor::Issued CudaExecutor::issue(const Work &work, Completion &compl
     if (pass->copies == nullptr)
         pass->copies = &copies_of(device);
     pass->function = kernel_for(*pass);
+    if (work.only_there &&
+        (!pass->all_on_device() || (pass->function == nullptr && !pass->copies_only()))) {
+        spare_.push_back(std::move(pass));
+        return Issued::refused;
+    }
     lock.unlock();
     go_on(std::move(pass));
     return Issued::pending;

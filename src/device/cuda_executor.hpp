@@ -59,6 +59,7 @@ public:
     void watch_lists(engine::SharedLists &lists) override;
     void forget_lists(engine::SharedLists &lists) noexcept override;
     void open_shared() override;
+    bool takes_turns() const override;
     Error refused(int error) override;
     void *find_shared(const transport::SharedDevice &mine, const transport::SharedDevice &its,
                       transport::DevicePlace place) override;

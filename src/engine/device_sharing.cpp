@@ -55,10 +55,14 @@ SharedLists &Engine::shared_lists(Executor &executor) {
             lists_->others.push_back(&devices_[rank]);
     executor.watch_lists(*lists_);
     sharer_ = &executor;
+    const bool one = options_.launches != Launches::one_process || executor.takes_turns();
+    delegation_ = std::make_unique<PassDelegation>(*segment_, rank_, devices_, executor,
+                                                   one ? options_.launches : Launches::own);
     return *lists_;
 }
 
 void Engine::forget_lists() noexcept {
+    delegation_.reset();
     if (sharer_ != nullptr)
         sharer_->forget_lists(*lists_);
 }
@@ -163,7 +167,8 @@ bool Engine::left_alone() const {
         return true;
     for (int rank = 0; rank < segment_->ranks(); ++rank) {
         if (rank != rank_ && segment_->here(rank) && reaches_device(rank, rank_) &&
-            segment_->lines(rank).passes.load(std::memory_order_seq_cst) != 0 &&
+            (segment_->lines(rank).passes.load(std::memory_order_seq_cst) != 0 ||
+             devices_[rank].delegations.launching.load(std::memory_order_seq_cst) != 0) &&
             segment_->presence(rank) != transport::Presence::dead)
             return false;
     }

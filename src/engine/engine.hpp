@@ -14,6 +14,8 @@
 #include <vector>
 
 #include "engine/executor.hpp"
+#include "engine/issued.hpp"
+#include "engine/pass_delegation.hpp"
 #include "engine/plan.hpp"
 #include "engine/run.hpp"
 #include "engine/stall.hpp"
@@ -39,6 +41,7 @@ struct EngineOptions {
     bool attaches_to_reduce = false;     // cross-memory attach also in calls that reduce (XPMEM
                                          // always)
     bool shares_devices = true;          // zero copy in memory of a device
+    Launches launches = Launches::one_process;
 };
 
 // Other work that a rank does while it waits in a call.
@@ -86,8 +89,10 @@ public:
     bool left_alone() const;
     // Returns when that is so; if some rank's device is stuck, after a while.
     void await_peers() const;
-    // Steps that executors have taken and not completed, of all calls.
-    std::size_t issued() const { return issued_; }
+    // Steps that executors have taken and not completed, of all calls, and passes of other ranks.
+    std::size_t issued() const { return issued_ + launching(); }
+    // Passes that this rank launches for others now.
+    std::size_t launching() const { return delegation_ == nullptr ? 0 : delegation_->launching(); }
     static bool complete(const Run &run) {
         return run.next == run.plan->steps.size() && run.cells_in_use == 0 && run.tiles_left == 0;
     }
@@ -191,7 +196,18 @@ private:
     void prepare_rings(Executor &executor);
     void prefetch(Run &run, std::uint32_t index);
     void collect(Run &run);
+    void add_issued(Run &run, const IssuedSteps::Slot &slot);
     void forget_issued(Run &run, std::uint32_t step);
+
+    // delegated_passes.cpp
+    bool delegate_pass(Run &run, const Step &step, IssuedSteps::Slot &slot,
+                       transport::Location where);
+    bool look_at_delegated(Run &run, IssuedSteps::Slot &slot);
+    int delegate_of(const Run &run, std::uint32_t step) const;
+    void settle_delegated() {
+        if (delegation_ != nullptr)
+            delegation_->settle();
+    }
 
     // tracing.cpp
     void execute_traced(Run &run, const Step &step);
@@ -348,11 +364,12 @@ private:
     std::vector<Executor *> ring_users_; // executors that know of this host's rings
     // Memory of devices that ranks of this host share, by rank; null: this rank has shared none.
     transport::SharedDevice *devices_ = nullptr;
-    std::unique_ptr<SharedLists> lists_;       // of these
-    Executor *sharer_ = nullptr;               // which watches them
-    std::uint32_t issued_ = 0;                 // and not complete
-    std::uint64_t nap_ns_ = transport::kNoNap; // the longest sleep, for executors that are polled
-    std::uint32_t closed_gates_ = 0;           // of calls in flight; they are polled as well
+    std::unique_ptr<SharedLists> lists_;         // of these
+    Executor *sharer_ = nullptr;                 // which watches them
+    std::unique_ptr<PassDelegation> delegation_; // with them
+    std::uint32_t issued_ = 0;                   // and not complete
+    std::uint64_t nap_ns_ = transport::kNoNap;   // the longest sleep, for executors that are polled
+    std::uint32_t closed_gates_ = 0;             // of calls in flight; they are polled as well
 };
 
 } // namespace stretto::engine

@@ -2,9 +2,11 @@
 // Steps that an executor performs: issued, and complete when it says so.
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "engine/engine.hpp"
 #include "engine/issued.hpp"
+#include "engine/pass_delegation.hpp"
 #include "engine/step.inl"
 
 namespace stretto::engine {
@@ -108,6 +110,8 @@ bool Engine::issue_pass(Run &run, const Step &step, int outs, transport::Locatio
     IssuedSteps::Slot &slot = run.issued->place_of(index);
     const Execution &by = *run.call->execution;
     const bool by_user = step.operands > 1 && run.call->reduce == nullptr;
+    if (delegation_ != nullptr && !by_user && delegate_pass(run, step, slot, where))
+        return false;
     if (by_user)
         make_room(run, slot.operands, (std::size_t{step.operands} + 1) * step.length);
     take_all(run, step, slot.operands);
@@ -131,14 +135,18 @@ bool Engine::issue_pass(Run &run, const Step &step, int outs, transport::Locatio
     const Executor::Issued issued = by.executor->issue(work, slot.completion);
     run.issued->drop_prefetches(slot);
     if (issued == Executor::Issued::pending) {
-        run.issued->add(slot);
-        nap_ns_ = ++issued_ == 1 ? by.executor->longest_nap()
-                                 : std::min(nap_ns_, by.executor->longest_nap());
+        add_issued(run, slot);
         return false;
     }
     if (recorder_ != nullptr)
         trace_step(run, step, slot.began);
     return true;
+}
+
+void Engine::add_issued(Run &run, const IssuedSteps::Slot &slot) {
+    run.issued->add(slot);
+    const std::uint64_t nap_ns = run.call->execution->executor->longest_nap();
+    nap_ns_ = ++issued_ == 1 ? nap_ns : std::min(nap_ns_, nap_ns);
 }
 
 // An issued step that has ended.
@@ -153,10 +161,14 @@ void Engine::forget_issued(Run &run, std::uint32_t step) {
 void Engine::collect(Run &run) {
     if (run.tiles_left != 0)
         collect(*run.following);
+    if (delegation_ != nullptr)
+        delegation_->report();
     if (run.issued->none())
         return;
     run.call->execution->executor->poll();
-    run.issued->each([&](const IssuedSteps::Slot &slot) {
+    run.issued->each([&](IssuedSteps::Slot &slot) {
+        if (slot.delegation != IssuedSteps::kNoDelegation && !look_at_delegated(run, slot))
+            return;
         if (slot.completion.pending())
             return;
         const Step &step = run.plan->steps[slot.step];
@@ -176,13 +188,17 @@ void Engine::collect(Run &run) {
 // The call is abandoned: when this returns, no executor touches its memory.
 void Engine::drain(Run &run) {
     forget_gate(run);
+    settle_delegated();
     if (run.tiles_left != 0)
         drain(*run.following);
     if (run.issued == nullptr)
         return;
     run.issued->drop_prefetches();
-    run.issued->each([&](const IssuedSteps::Slot &slot) {
-        if (slot.completion.pending())
+    run.issued->each([&](IssuedSteps::Slot &slot) {
+        if (slot.delegation != IssuedSteps::kNoDelegation)
+            delegation_->withdraw_and_wait(
+                std::exchange(slot.delegation, IssuedSteps::kNoDelegation));
+        else if (slot.completion.pending())
             run.call->execution->executor->wait(slot.completion);
         forget_issued(run, slot.step);
     });
@@ -190,14 +206,19 @@ void Engine::drain(Run &run) {
 
 bool Engine::drained(Run &run) {
     forget_gate(run);
-    const bool rest = run.tiles_left == 0 || drained(*run.following);
+    if (delegation_ != nullptr)
+        delegation_->report();
+    const bool rest = (run.tiles_left == 0 || drained(*run.following)) && launching() == 0;
     if (run.issued == nullptr)
         return rest;
     if (!run.issued->none())
         run.call->execution->executor->poll();
-    run.issued->each([&](const IssuedSteps::Slot &slot) {
-        if (!slot.completion.pending())
-            forget_issued(run, slot.step);
+    run.issued->each([&](IssuedSteps::Slot &slot) {
+        if (slot.delegation == IssuedSteps::kNoDelegation ? slot.completion.pending()
+                                                          : !delegation_->withdraw(slot.delegation))
+            return;
+        slot.delegation = IssuedSteps::kNoDelegation;
+        forget_issued(run, slot.step);
     });
     return run.issued->drop_complete_prefetches() && run.issued->none() && rest;
 }

@@ -50,6 +50,8 @@ struct Work {
     const Kernel &kernel;
     // By operand; null: nothing was prefetched.  Empty: nothing of this pass was.
     std::span<std::unique_ptr<Prefetch>> prefetches = {};
+    // Where the buffers are, or not at all: it is another rank's pass.
+    bool only_there = false;
 };
 
 // Wakes a rank from any thread, as long as its engine lives.
@@ -127,8 +129,9 @@ public:
         return nullptr;
     }
     // Performs a pass at once, or takes it and ends the completion in bounded time, even if the
-    // pass fails.  If this throws, it has not taken the pass.
-    enum class Issued { complete, pending };
+    // pass fails.  If this throws, it has not taken the pass, nor if it refuses one that it cannot
+    // perform as Work::only_there says.
+    enum class Issued { complete, pending, refused };
     virtual Issued issue(const Work &work, Completion &completion) = 0;
     // The longest sleep of a rank with issued passes between two polls, in nanoseconds.
     // kNoPolling: any length, since the executor's own threads end completions.
@@ -170,6 +173,8 @@ public:
         (void)mine, (void)its, (void)place;
         return nullptr;
     }
+    // Whether processes take turns on its devices, so that one of them launches passes for others.
+    virtual bool takes_turns() const { return false; }
     // The error of a rank that could not open memory of another one.
     virtual Error refused(int error) { return {Status::internal, std::to_string(error)}; }
     // Host memory that passes use again and again, until it is released.  An executor may register

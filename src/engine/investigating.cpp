@@ -31,8 +31,10 @@ void Engine::publish_wait_state(const Run &run) {
 // reads this rank's memory.
 int Engine::awaited(const Run &run) {
     const Plan &plan = *run.plan;
-    if (run.gate != nullptr || (run.call->execution != nullptr && run.issued->has(run.next)))
+    if (run.gate != nullptr)
         return transport::WaitState::kItselfRank;
+    if (run.call->execution != nullptr && run.issued->has(run.next))
+        return delegate_of(run, run.next);
     if (run.next < plan.steps.size()) {
         const Step &step = plan.steps[run.next];
         for (std::uint32_t k = 0; k < step.operands; ++k) {

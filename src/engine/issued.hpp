@@ -20,6 +20,7 @@ public:
     // Steps are issued out of order within a window of the plan, so each has its own slot.
     static constexpr std::uint32_t kWindowSteps = 256;
     static constexpr std::uint32_t kNoStep = ~std::uint32_t{0};
+    static constexpr std::uint32_t kNoDelegation = ~std::uint32_t{0};
 
     struct Slot {
         std::uint32_t step = 0;
@@ -30,6 +31,9 @@ public:
         // Of a step that is not issued yet, by operand; and the step, or kNoStep.
         std::vector<std::unique_ptr<Prefetch>> prefetches;
         std::uint32_t prefetched = kNoStep;
+        // Another rank launches its pass (pass_delegation.hpp): the number there, or kNoDelegation;
+        // and the step of which the pass has come back, or kNoStep.
+        std::uint32_t delegation = kNoDelegation, returned = kNoStep;
     };
 
     // `bell`: of an executor that signals, else null.

@@ -333,7 +333,8 @@ void Queue::abandon() {
 ProgressWakeup::Left Queue::left() const {
     if (active_.empty())
         return ProgressWakeup::Left::nothing;
-    const bool urgent = std::any_of(active_.begin(), active_.end(),
+    const bool urgent = engine_.launching() != 0 ||
+                        std::any_of(active_.begin(), active_.end(),
                                     [](const InFlightCall *each) { return each->urgent; });
     return urgent ? ProgressWakeup::Left::urgent : ProgressWakeup::Left::something;
 }

@@ -47,6 +47,10 @@ void Engine::send_cell(Run &run, const Step &step, const StepReader &reader) {
 
 bool Engine::Waiting::attempt() {
     engine_.stream_.forget_holders();
+    if (engine_.delegation_ != nullptr) [[unlikely]] {
+        engine_.delegation_->serve();
+        engine_.delegation_->report();
+    }
     Run *const run = oldest();
     const std::uint64_t now = now_ticks();
     // Several threads may wait at the same time.
@@ -105,7 +109,11 @@ void Engine::wait(Run &run, const std::function<bool()> &attempt, bool caller) {
                         caller ? transport::caller(options_.spin_ns, run.plan->vector_bytes)
                                : transport::kHelper);
     } catch (const Error &) {
+        settle_delegated();
         rethrow(run);
+    } catch (...) {
+        settle_delegated();
+        throw;
     }
     waiting.end();
 }

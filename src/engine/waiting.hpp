@@ -24,7 +24,9 @@ public:
         const std::uint64_t gates = engine_.closed_gates_ == 0 ? transport::kNoNap : kGateNapNs;
         const std::uint64_t others =
             engine_.companion_ == nullptr ? transport::kNoNap : engine_.companion_->longest_nap();
-        return std::min({engine_.nap_ns_, gates, others});
+        const std::uint64_t delegated =
+            engine_.launching() == 0 ? transport::kNoNap : engine_.sharer_->longest_nap();
+        return std::min({engine_.nap_ns_, gates, others, delegated});
     }
     // A thread that plays several calls together, of which one may wait for data and another for
     // room, is woken by progress always.

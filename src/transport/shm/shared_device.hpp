@@ -19,6 +19,8 @@
 #include <cstring>
 #include <optional>
 
+#include "transport/shm/delegation.hpp"
+
 namespace stretto::transport {
 
 // One allocation.
@@ -66,11 +68,13 @@ public:
     // Called by its owner.  `listings` counts those of all ranks.
     void list(const SharedAllocation &allocation, std::atomic<std::uint64_t> &listings) {
         write(allocation);
-        number_ = listings.fetch_add(1, std::memory_order_acq_rel) + 1;
+        number_.store(listings.fetch_add(1, std::memory_order_acq_rel) + 1,
+                      std::memory_order_release);
     }
     void clear() { write({}); }
-    // Ranks that have opened so many listings have opened this one.  For the owner.
-    std::uint64_t number() const { return number_; }
+    // Ranks that have opened so many listings have opened this one.  For the owner, and for ranks
+    // to which it has given a place here.
+    std::uint64_t number() const { return number_.load(std::memory_order_acquire); }
 
     // Called by a rank that could not open what it has read in this turn.
     void refuse(std::uint32_t turn, Refusal why) {
@@ -103,7 +107,7 @@ private:
     std::atomic<std::uint32_t> turn_;
     std::array<std::atomic<std::uint64_t>, kWords> words_;
     std::atomic<std::uint64_t> refusal_;
-    std::uint64_t number_; // of the owner only
+    std::atomic<std::uint64_t> number_;
 };
 
 // An output that other ranks may write now: the signature of the call, and the place of vector byte
@@ -147,6 +151,7 @@ struct SharedDevice {
     std::atomic<std::uint64_t> opened;
     std::array<SharedOutput, kOutputCalls> outputs; // by call number
     std::array<SharedSlot, kListedAllocations> allocations;
+    Delegations delegations;
     // For the rank itself: the context, and its number, in which that of others is opened.
     std::uintptr_t context;
     std::uint64_t context_number;

@@ -37,11 +37,12 @@ std::string in_words(const Config &c) {
         n(c.failures.peer_timeout_ns), n(c.failures.heartbeat_ns), c.calls.algorithm,
         c.calls.reproducible, c.waits.spin_ns ? n(*c.waits.spin_ns) : "none", n(c.shape.ring_bytes),
         n(c.shape.slice_bytes), n(c.calls.plan_bytes), n(c.shape.heap_bytes), c.kernels.isa,
-        n(c.kernels.rep_movsb), c.kernels.cma, n(c.kernels.xpmem), n(c.kernels.cuda_ipc), n(c.warn),
-        n(c.tuning.autotune), n(c.arrivals.enabled), c.matching.scheme, n(c.matching.calls),
-        n(c.matching.attempts), n(c.calls.log_choices), c.trace.folder, n(c.trace.bytes),
-        c.report.folder, c.network.addr, c.network.iface, c.network.fake_hosts, c.network.ports,
-        c.network.transport, n(c.network.sockets), c.network.congestion, n(c.network.delay_ns),
+        n(c.kernels.rep_movsb), c.kernels.cma, n(c.kernels.xpmem), n(c.kernels.cuda_ipc),
+        c.kernels.gpu_launch, n(c.warn), n(c.tuning.autotune), n(c.arrivals.enabled),
+        c.matching.scheme, n(c.matching.calls), n(c.matching.attempts), n(c.calls.log_choices),
+        c.trace.folder, n(c.trace.bytes), c.report.folder, c.network.addr, c.network.iface,
+        c.network.fake_hosts, c.network.ports, c.network.transport, n(c.network.sockets),
+        c.network.congestion, n(c.network.delay_ns),
         c.network.pinned_bytes ? n(*c.network.pinned_bytes) : "none", c.tuning.file, c.error);
 }
 
@@ -83,7 +84,8 @@ const Variables kAll{{"STRETTO_TIMEOUT", "1s"},
                      {"STRETTO_TUNING_FILE", "assumed"},
                      {"STRETTO_CMA", "all"},
                      {"STRETTO_XPMEM", "on"},
-                     {"STRETTO_CUDA_IPC", "off"}};
+                     {"STRETTO_CUDA_IPC", "off"},
+                     {"STRETTO_GPU_LAUNCH", "own"}};
 
 // What something else than a communicator reads.
 const std::set<std::string_view> kElsewhere{
@@ -98,7 +100,8 @@ const std::set<std::string_view> kElsewhere{
 TEST_CASE("an empty environment gives the defaults of the table") {
     CHECK(in_words(of({})) ==
           "600000000000, 0, 60000000000, 10000000000, 500000000, , off, none, 0, 0, 67108864, "
-          "68719476736, , 1, copies, 0, 1, 1, 1, 1, auto, 64, 8, 0, , 16777216, , , , , , auto, 1, "
+          "68719476736, , 1, copies, 0, 1, auto, 1, 1, 1, auto, 64, 8, 0, , 16777216, , , , , , "
+          "auto, 1, "
           ", 0, "
           "none, , ");
     Variables empty = kAll;
@@ -110,7 +113,8 @@ TEST_CASE("an empty environment gives the defaults of the table") {
 TEST_CASE("each setting has its field") {
     CHECK(in_words(of(kAll)) ==
           "1000000000, 2, 3000000000, 4000000, 5000000, ring, run, 0, 16384, 10, 11, 12288, "
-          "baseline, 0, all, 1, 0, 0, 0, 0, hash, 17, 18, 1, /trace, 20480, /report, node7:1, eth, "
+          "baseline, 0, all, 1, 0, own, 0, 0, 0, hash, 17, 18, 1, /trace, 20480, /report, node7:1, "
+          "eth, "
           "a,b, "
           "25-26, tcp, 7, "
           "reno, 29000, 30720, assumed, ");

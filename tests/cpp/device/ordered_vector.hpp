@@ -76,6 +76,11 @@ public:
         check(stretto_stream_end());
         return status;
     }
+    // In no order of a stream.
+    stretto_status begin(stretto_comm comm, stretto_request *request) {
+        return stretto_iallreduce(comm, STRETTO_IN_PLACE, buffer(), count_, STRETTO_INT32,
+                                  STRETTO_SUM, request);
+    }
     stretto_status sum_blocking(stretto_comm comm) {
         return stretto_allreduce(comm, STRETTO_IN_PLACE, buffer(), count_, STRETTO_INT32,
                                  STRETTO_SUM);

@@ -162,6 +162,9 @@ int simulated_cuda_launch(void *stream, void (*function)(void *), void *context)
     ++device.counts.launches;
     return device.enqueue(*queue, std::move(kernel));
 }
+std::uint64_t simulated_cuda_turns() {
+    return turns->count.load();
+}
 void *simulated_cuda_memory(std::uint64_t address) {
     return Device::get().memory(address);
 }

@@ -10,7 +10,9 @@
 // to memory that is not pinned returns when it is complete, and one to the device reads such memory
 // at once.  A stream waits for events of others and for words of host memory, as it is told.
 // Kernels are those of Stretto, compiled for the CPU: a thread of the device runs them.  Processes
-// share one device: each opens the memory of others by their handles.
+// share one device: each opens the memory of others by their handles.  They take turns: kernels,
+// and copies inside the device, of all processes that a program forks are counted as turns when
+// they come after one of another process.
 //
 // The default streams are like others: they wait for no other stream unless they are told to, so
 // what the real ones would order is not.
@@ -24,6 +26,7 @@ namespace simulated_cuda {
 struct Speed {
     double latency_us = 0;
     double bytes_per_us = 0; // of each engine; 0: any number
+    double turn_us = 0;      // before a kernel, if the one before was another process's
 };
 
 // What the driver was asked for since reset().
@@ -75,6 +78,8 @@ void simulated_cuda_other_device();
 // A kernel of the test's own: a thread of the device calls function(context) when the stream has
 // come to it.
 int simulated_cuda_launch(void *stream, void (*function)(void *), void *context);
+// Turns of processes so far.
+std::uint64_t simulated_cuda_turns();
 // Where such a kernel finds device memory.
 void *simulated_cuda_memory(std::uint64_t address);
 // Host memory that is registered or allocated by the driver now, in bytes.

@@ -10,6 +10,7 @@
 
 #include "device/ordered_vector.hpp"
 #include "stretto/communicators.h"
+#include "support/environment.hpp"
 #include "support/job.hpp"
 
 extern "C" {
@@ -18,6 +19,9 @@ int cuCtxDestroy_v2(void *context);
 }
 
 using namespace test;
+
+// Each rank's kernels are counted in its process.
+static const With each_launches("STRETTO_GPU_LAUNCH", "own");
 
 TEST_CASE("a repeated call reads and writes the memory of other ranks, and opens nothing") {
     for (const int ranks : {2, 3, 5, 7, 8}) {

@@ -35,6 +35,9 @@ using test::contains;
 constexpr int kRight = 7, kWrong = 8, kRanks = 3;
 constexpr std::size_t kCount = 100'003; // of a vector that is read in place
 
+// Each rank's kernels are counted in its process.
+const test::With each_launches("STRETTO_GPU_LAUNCH", "own");
+
 Counts counted() {
     Counts counts;
     simulated_cuda::simulated_cuda_counts(&counts);

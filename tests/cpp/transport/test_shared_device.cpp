@@ -5,9 +5,11 @@
 #include <atomic>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <thread>
 
 #include "transport/shm/cell.hpp"
+#include "transport/shm/delegation.hpp"
 #include "transport/shm/shared_device.hpp"
 
 using namespace stretto::transport;
@@ -124,4 +126,109 @@ TEST_CASE("an output may be written in one call") {
     CHECK(output.of(12).place == 0);
     CHECK(output.of(13).place == place + 1);
     CHECK_FALSE(output.of(13).in_place);
+}
+
+namespace {
+
+DelegatedPass some_pass(std::uint64_t bytes) {
+    DelegatedPass pass;
+    pass.reduces = true;
+    pass.dtype = stretto::Dtype::bf16;
+    pass.op = stretto::ReduceOp::max;
+    pass.rounds_each = true;
+    pass.bytes = bytes;
+    for (std::uint64_t i = 1; i <= 3; ++i)
+        CHECK(pass.add(static_cast<int>(i), DevicePlace::of(7, static_cast<std::int64_t>(i)),
+                       pass.ins));
+    CHECK(pass.add(70'000, DevicePlace::of(255, -5), pass.outs));
+    return pass;
+}
+
+} // namespace
+
+TEST_CASE("a delegated pass comes as it was posted, to its delegate only") {
+    Delegation slot{};
+    DelegatedPass read;
+    CHECK(slot.state() == Delegation::State::free);
+    CHECK_FALSE(slot.posted(5, read));
+    slot.post(5, some_pass(std::uint64_t{1} << 40));
+    CHECK_FALSE(slot.posted(4, read));
+    const auto word = slot.posted(5, read);
+    REQUIRE(word);
+    CHECK(read.reduces);
+    CHECK(read.rounds_each);
+    CHECK(read.dtype == stretto::Dtype::bf16);
+    CHECK(read.op == stretto::ReduceOp::max);
+    CHECK(read.bytes == std::uint64_t{1} << 40);
+    REQUIRE(read.ins == 3);
+    REQUIRE(read.outs == 1);
+    CHECK(read.places[1].rank == 2);
+    CHECK(read.places[1].place == DevicePlace::of(7, 2));
+    CHECK(read.places[3].rank == 70'000);
+    CHECK(read.places[3].place == DevicePlace::of(255, -5));
+    CHECK(slot.take(*word, Delegation::State::taken));
+    CHECK_FALSE(slot.cancel());
+    slot.fail(stretto::Status::system, std::string(1000, 'x'));
+    CHECK(slot.state() == Delegation::State::failed);
+    CHECK(slot.why().status() == stretto::Status::system);
+    CHECK(std::string(slot.why().what()) == std::string(255, 'x'));
+}
+
+TEST_CASE("a pass is taken or taken back, and never for the one before it in its slot") {
+    Delegation slot{};
+    DelegatedPass read;
+    slot.post(1, some_pass(8));
+    const auto before = slot.posted(1, read);
+    REQUIRE(before);
+    CHECK(slot.cancel());
+    CHECK(slot.state() == Delegation::State::free);
+    CHECK_FALSE(slot.take(*before, Delegation::State::taken));
+    slot.post(1, some_pass(16));
+    CHECK_FALSE(slot.take(*before, Delegation::State::taken));
+    const auto now = slot.posted(1, read);
+    REQUIRE(now);
+    CHECK(read.bytes == 16);
+    CHECK(slot.take(*now, Delegation::State::declined));
+    CHECK_FALSE(slot.cancel());
+}
+
+TEST_CASE("of a rank that takes a pass and one that takes it back, one succeeds") {
+    Delegation slot{};
+    std::atomic<int> taken{0}, rounds{0};
+    constexpr int kRounds = 2000;
+    std::thread delegate([&] {
+        DelegatedPass pass;
+        while (rounds.load() < kRounds)
+            if (const auto word = slot.posted(0, pass);
+                word && slot.take(*word, Delegation::State::taken)) {
+                taken += pass.bytes == 2 * pass.places[0].place ? 1 : 1'000'000;
+                slot.end(Delegation::State::done);
+            }
+    });
+    int returned = 0;
+    for (std::uint64_t round = 1; round <= kRounds; ++round) {
+        DelegatedPass pass;
+        pass.bytes = 2 * round;
+        CHECK(pass.add(0, round, pass.ins));
+        slot.post(0, pass);
+        if (slot.cancel())
+            ++returned;
+        else
+            while (slot.state() != Delegation::State::done)
+                std::this_thread::yield();
+        slot.free();
+        ++rounds;
+    }
+    delegate.join();
+    CHECK(taken + returned == kRounds);
+}
+
+TEST_CASE("a pass with more buffers than there is room for is not posted") {
+    DelegatedPass pass;
+    for (std::size_t i = 0; i < DelegatedPass::kMostPlaces; ++i)
+        CHECK(pass.add(0, 1, pass.ins));
+    CHECK_FALSE(pass.add(0, 1, pass.outs));
+    pass.clear();
+    CHECK_FALSE(pass.add(0, 0, pass.ins)); // no place
+    CHECK(pass.add(0, 1, pass.ins));
 }
