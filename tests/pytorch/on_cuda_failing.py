@@ -32,8 +32,7 @@ def late_rank(asynchronous: bool) -> tuple[str, str]:
             with pytest.raises(RuntimeError):
                 work.get_future().wait()
         torch.cuda.synchronize()  # the stream goes on
-    else:
-        time.sleep(3)
+    dist.barrier()  # rank 1 waits until the others have, however slow they are
     try:
         dist.all_reduce(x, group=group)
         torch.cuda.synchronize()

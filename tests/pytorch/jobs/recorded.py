@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
+from pathlib import Path
 
 import torch
 import torch.distributed as dist
@@ -12,7 +14,7 @@ from joined import join
 from stretto.torch import dump_flight_record
 
 kind = sys.argv[1]
-rank, size = join(seconds=2 if kind in ("late", "silent") else 60)
+rank, size = join(seconds=4 if kind in ("late", "silent") else 60)
 last = size - 1
 group = dist.new_group([0, 1], group_desc="tensor parallel")
 four = torch.ones(4)
@@ -46,12 +48,21 @@ if rank == 0:
 elif rank == last:
     dist.recv(four)
 
-if kind == "late" and rank == last:  # in its computation, and hears of nothing
-    time.sleep(8)
+
+def compute() -> None:
+    """Makes no call until another rank has dumped its record, and then for long enough."""
+    dumps, end = Path(os.environ["TORCH_FR_DUMP_TEMP_FILE"]).parent, time.monotonic() + 60
+    while not dumps.exists() and time.monotonic() < end:
+        time.sleep(0.05)
+    time.sleep(2)
+
+
+if kind == "late" and rank == last:  # and hears of nothing
+    compute()
 elif kind == "silent" and rank == 0:
     dist.recv(four, 1, tag=9)
 elif kind == "silent":
-    time.sleep(8)
+    compute()
 elif kind == "mismatch" and rank == last:
     dist.broadcast(torch.ones(4), 0)
 elif kind in ("late", "mismatch"):
