@@ -27,12 +27,6 @@ using transport::DevicePlace;
 using transport::Location;
 using transport::SharedOutput;
 
-// Whether the driver of a rank sees the process of another one, so not in another container.
-static bool same_processes(const transport::LineBlock &mine, const transport::LineBlock &its) {
-    const std::uint64_t space = mine.pid_namespace.load(std::memory_order_relaxed);
-    return space != 0 && space == its.pid_namespace.load(std::memory_order_relaxed);
-}
-
 // Whether a rank of this host reads and writes memory of another one's device.
 bool Engine::reaches_device(int reader, int owner) const {
     return devices_ != nullptr && same_processes(segment_->lines(reader), segment_->lines(owner)) &&
@@ -176,7 +170,6 @@ bool Engine::left_alone() const {
 }
 
 void Engine::await_peers() const {
-    constexpr std::uint64_t kStuckNs = 1'000'000'000;
     constexpr auto kNap = std::chrono::microseconds(10);
     for (const std::uint64_t since = now_ns(); !left_alone() && now_ns() - since < kStuckNs;)
         std::this_thread::sleep_for(kNap);

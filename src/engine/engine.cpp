@@ -288,8 +288,8 @@ void Engine::end(Run &run, Tally &tally, const Run *oldest) {
 void Engine::close(Run &run, Tally &tally, const Run *oldest) {
     const Plan &plan = *run.call->plan;
     oldest_ = oldest != nullptr ? oldest->sequence : sequence_;
-    if (oldest == nullptr && delegation_ != nullptr) [[unlikely]]
-        delegation_->settle(); // a caller may come back after a long time
+    if (oldest == nullptr)
+        settle_delegated(); // a caller may come back after a long time
     mine_.progress.store(
         progress_of(oldest_, oldest != nullptr ? oldest->origin + oldest->next : 0),
         std::memory_order_release);

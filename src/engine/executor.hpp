@@ -54,6 +54,9 @@ struct Work {
     bool only_there = false;
 };
 
+// A device of which no work ends for so long is stuck: no call waits for it any more.
+inline constexpr std::uint64_t kStuckNs = 1'000'000'000;
+
 // Wakes a rank from any thread, as long as its engine lives.
 class Bell {
 public:

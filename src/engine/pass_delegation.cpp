@@ -27,16 +27,10 @@ namespace {
 constexpr std::uint64_t kPatienceNs = 300'000, kLongPatienceNs = 10'000'000'000;
 constexpr std::uint32_t kLongestRestPasses = 64;
 constexpr std::uint64_t kLooksNs = 10'000'000; // between two looks whether a delegate lives
-constexpr std::uint64_t kStuckNs = 1'000'000'000;
 constexpr auto kNap = std::chrono::microseconds(10);
 
-bool same_namespace(const transport::LineBlock &a, const transport::LineBlock &b) {
-    const std::uint64_t space = a.pid_namespace.load(std::memory_order_relaxed);
-    return space != 0 && space == b.pid_namespace.load(std::memory_order_relaxed);
-}
-
 bool same_process(const transport::LineBlock &a, const transport::LineBlock &b) {
-    return same_namespace(a, b) &&
+    return same_processes(a, b) &&
            a.pid.load(std::memory_order_relaxed) == b.pid.load(std::memory_order_relaxed);
 }
 
@@ -66,7 +60,7 @@ bool PassDelegation::can_launch(int rank) const {
     if (its.delegations.launches.load(std::memory_order_acquire) == 0 ||
         its.device.load(std::memory_order_acquire) != device ||
         segment_.lines(rank).left.load(std::memory_order_relaxed) != 0 ||
-        !same_namespace(segment_.lines(rank), segment_.lines(rank_)))
+        !same_processes(segment_.lines(rank), segment_.lines(rank_)))
         return false;
     const std::uint64_t opened = its.opened.load(std::memory_order_acquire);
     return std::all_of(next_.places.data(), next_.places.data() + next_.ins + next_.outs,
@@ -87,8 +81,6 @@ int PassDelegation::find_delegate() const {
 }
 
 std::optional<std::uint32_t> PassDelegation::post() {
-    if (launches_ == Launches::own || ~in_flight_ == 0)
-        return std::nullopt;
     const int delegate = find_delegate();
     if (delegate == rank_)
         return std::nullopt;
@@ -130,7 +122,7 @@ PassDelegation::Fate PassDelegation::look(std::uint32_t number) {
     case Delegation::State::failed: {
         const Error why = delegation.why();
         error_.emplace(why.status(), segment_.names().of(delegation.delegate()) +
-                                         " has launched it, in its process: " + why.what());
+                                         " has launched the pass of this rank: " + why.what());
         return end(Fate::failed);
     }
     case Delegation::State::declined: rest(posted.since_ns); return end(Fate::returned);
@@ -151,7 +143,7 @@ PassDelegation::Fate PassDelegation::look(std::uint32_t number) {
             presence != Presence::here && delegation.state() == Delegation::State::taken) {
             error_.emplace(Status::peer, segment_.names().of(delegation.delegate()) + " " +
                                              transport::words(presence) +
-                                             ", which has launched it in its process");
+                                             ", which has launched the pass of this rank");
             return end(Fate::failed);
         }
     }

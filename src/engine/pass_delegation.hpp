@@ -28,6 +28,12 @@ enum class Launches : std::uint8_t {
     always_one   // the same, and waits longer for it
 };
 
+// Whether the driver of a rank sees the process of another one, so not in another container.
+inline bool same_processes(const transport::LineBlock &mine, const transport::LineBlock &its) {
+    const std::uint64_t space = mine.pid_namespace.load(std::memory_order_relaxed);
+    return space != 0 && space == its.pid_namespace.load(std::memory_order_relaxed);
+}
+
 // Nothing here locks anything: one thread at a time, as in the engine.
 class PassDelegation {
 public:
@@ -37,9 +43,11 @@ public:
     PassDelegation(const PassDelegation &) = delete;
     PassDelegation &operator=(const PassDelegation &) = delete;
 
+    // Whether this rank may post a pass now: looked at before one is described.
+    bool may_post() const { return launches_ != Launches::own && rank_ != 0 && ~in_flight_ != 0; }
     // Room for the pass that is delegated next.
     transport::DelegatedPass &next() { return next_; }
-    // Posts it; its number.  Nothing: this rank launches the pass itself.
+    // Posts it, if may_post(); its number.  Nothing: this rank launches the pass itself.
     std::optional<std::uint32_t> post();
     // What has become of a pass.  When it is not pending, its number is free again.
     enum class Fate : std::uint8_t {

@@ -26,7 +26,6 @@ void Queue::drain() {
 // behind another stream that waits, or this one if they share a hardware queue: if nothing ends for
 // so long, all go on, or none would.
 void Queue::end_gates() {
-    constexpr std::uint64_t kStuckNs = 1'000'000'000;
     constexpr auto kNap = std::chrono::microseconds(10);
     std::uint64_t moved_ns = now_ns();
     for (bool left = true, stuck = false; left;) {

@@ -62,7 +62,7 @@ class Delegation {
 public:
     enum class State : std::uint8_t { free, posted, taken, done, failed, declined };
 
-    // Whether it is free; the poster's functions.
+    // The poster's functions.
     State state() const { return state_of(word_.load(std::memory_order_acquire)); }
     int delegate() const { return delegate_of(word_.load(std::memory_order_relaxed)); }
     void post(int delegate, const DelegatedPass &pass) {
