@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Allreduce of several processes on one GPU by PyTorch's NCCL and Gloo; prints lines of JSON.
+"""Allreduce of several processes on one GPU by PyTorch's NCCL and Gloo, and by Stretto if it is
+installed; prints lines of JSON.
 
-peers.py SECONDS.  PyTorch is imported once; the ranks of each job are forked, before CUDA is used.
+peers.py SECONDS [BACKEND...].  PyTorch is imported once; the ranks of each job are forked, before
+CUDA is used.
 """
 
 from __future__ import annotations
@@ -23,8 +25,11 @@ KIB, MIB = 1 << 10, 1 << 20
 SIZES = (4, 64 * KIB, MIB, 16 * MIB, 256 * MIB)
 # Backend, ranks, limit in seconds.
 JOBS = (
+    ("stretto", 2, 20),
     ("nccl", 2, 20),
     ("gloo", 2, 20),
+    ("stretto", 4, 20),
+    ("stretto", 8, 25),
     ("nccl", 4, 20),
     ("nccl", 8, 35),
     ("gloo", 4, 20),
@@ -187,12 +192,18 @@ def run_job(backend: str, ranks: int, limit: int) -> bool:
 def main() -> int:
     end = time.monotonic() + float(sys.argv[1])
     import torch
+    import torch.distributed as dist
 
     say(item="torch", ranks=0, what="version", text=torch.__version__)
     with contextlib.suppress(Exception):
         say(item="nccl", ranks=0, what="version", text=nccl_version())
     refused = set()
+    wanted = sys.argv[2:] or (
+        ["stretto", "nccl", "gloo"] if "STRETTO" in dist.Backend._plugins else ["nccl", "gloo"]
+    )
     for backend, ranks, limit in JOBS:
+        if backend not in wanted:
+            continue
         seconds = int(min(limit, end - time.monotonic() - 3))
         if backend in refused or seconds < 5:
             text = "two ranks failed" if backend in refused else "no time was left"

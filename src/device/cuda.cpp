@@ -56,6 +56,7 @@ const char *resolve(void *library, Cuda &into) {
     find(into.stream_context, "cuStreamGetCtx");
     find(into.load_module, "cuModuleLoadData");
     find(into.function_of, "cuModuleGetFunction");
+    find(into.load_function, "cuFuncLoad");
     find(into.launch, "cuLaunchKernel");
     find(into.range_of, "cuMemGetAddressRange_v2");
     find(into.get_handle, "cuIpcGetMemHandle");

@@ -84,6 +84,7 @@ struct Cuda {
     // Kernels.
     CUresult (*load_module)(CUmodule *module, const void *image);
     CUresult (*function_of)(CUfunction *function, CUmodule module, const char *name);
+    CUresult (*load_function)(CUfunction function); // since 12.4; else a first launch loads it
     CUresult (*launch)(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                        unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
                        CUstream stream, void **arguments, void **extra);

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <dlfcn.h>
@@ -75,15 +76,21 @@ void CudaKernels::load(const Key &key, const std::string &name) noexcept {
         return;
     try {
         CUfunction &function = functions_[key];
-        if (!name.empty())
-            check_cuda(driver_, driver_.function_of(&function, module_, name.c_str()),
-                       ("cuModuleGetFunction of " + name).c_str());
+        if (name.empty())
+            return;
+        check_cuda(driver_, driver_.function_of(&function, module_, name.c_str()),
+                   ("cuModuleGetFunction of " + name).c_str());
+        // Or the driver does that at the first launch, for which it waits until the device is idle.
+        if (driver_.load_function != nullptr)
+            check_cuda(driver_, driver_.load_function(function), ("cuFuncLoad of " + name).c_str());
     } catch (const std::exception &error) {
         warn_once(error.what());
     }
 }
 
 void CudaKernels::load_all() noexcept {
+    if (std::exchange(all_loaded_, true))
+        return;
     for (int d = 0; d < kDtypes; ++d) {
         const auto dtype = static_cast<Dtype>(d);
         for (int op = 0; op < kBuiltInOps; ++op)

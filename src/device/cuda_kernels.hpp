@@ -59,6 +59,7 @@ private:
 
     const Cuda &driver_;
     enum class State { unknown, loaded, none } state_ = State::unknown;
+    bool all_loaded_ = false;
     CUmodule module_ = nullptr;
     std::map<Key, CUfunction> functions_; // null: there is none
 };

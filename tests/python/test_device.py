@@ -37,6 +37,16 @@ def test_calls_in_the_order_of_a_stream(stretto, driver, ranks):
     assert done.stdout.count("all right") == ranks
 
 
+@pytest.mark.skipif(not Path("/dev/nvidiactl").exists(), reason="needs a GPU")
+@pytest.mark.parametrize("library", ["torch", "cupy", "numba", "jax"])
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_libraries_on_a_gpu(stretto, library, ranks):
+    pytest.importorskip(library)
+    done = stretto.job(ranks, "device_libraries", library)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("all right") == ranks
+
+
 def test_what_is_refused(stretto, driver):
     done = stretto.job(1, "device_refused", driver)
     assert done.returncode == 0, done.stdout + done.stderr

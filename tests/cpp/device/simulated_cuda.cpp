@@ -541,6 +541,14 @@ int cuModuleGetFunction(const host_kernels::Kernel **function, const void *, con
     *function = host_kernels::find(name);
     return *function != nullptr ? kSuccess : kNotFound;
 }
+int cuFuncLoad(const host_kernels::Kernel *function) {
+    Device &device = Device::get();
+    const std::lock_guard lock(device.mutex);
+    if (!has_context())
+        return kInvalidContext;
+    device.load(contexts.back()->number, function);
+    return kSuccess;
+}
 int cuLaunchKernel(const host_kernels::Kernel *function, unsigned blocks, unsigned, unsigned,
                    unsigned threads, unsigned, unsigned, unsigned, Stream *stream, void **arguments,
                    void **) {
@@ -560,6 +568,7 @@ int cuLaunchKernel(const host_kernels::Kernel *function, unsigned blocks, unsign
                    ? device.memory(address)
                    : nullptr;
     };
+    device.load(contexts.back()->number, function); // lazily, unless that is done
     Operation kernel;
     kernel.engine = inside;
     if (function->pass != nullptr) {

@@ -321,6 +321,12 @@ public:
         counts.asked_while_waiting += a_stream_waits();
     }
 
+    // A kernel, at its first launch at the latest.
+    void load(std::uint64_t context_number, const void *function) {
+        if (loaded_.emplace(context_number, function).second)
+            note_request();
+    }
+
     void drain(std::unique_lock<std::mutex> &lock, Stream &stream) {
         changed.wait(lock, [&] { return stream.operations.empty(); });
     }
@@ -444,6 +450,7 @@ private:
     std::byte *store_;
     std::uint64_t *live_;  // behind the store: numbers of buffers that are not freed
     bool watches_ = false; // a stream waits for a word
+    std::set<std::pair<std::uint64_t, const void *>> loaded_; // kernels, by context
     std::array<std::deque<std::pair<Clock::time_point, Clock::time_point>>, kEngines> worked_;
 };
 

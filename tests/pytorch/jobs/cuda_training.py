@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Training on CUDA tensors.  The folder of simulated_cuda is the argument."""
+"""Training on CUDA tensors.  The folder of simulated_cuda is the argument; empty: on a GPU."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import simulated_cuda
 
-FOLDER = Path(sys.argv[1])
-simulated_cuda.preload(FOLDER)
+FOLDER = Path(sys.argv[1]) if sys.argv[1] else None
+if FOLDER is not None:
+    simulated_cuda.preload(FOLDER)
 import on_cuda  # noqa: E402
 import on_cuda_groups  # noqa: E402
 import torch.distributed as dist  # noqa: E402
