@@ -4,8 +4,9 @@
 // back. Needs the library and a CUDA driver (or the tests' simulated one), and no CUDA to compile.
 // Prints a line of JSON for each number.
 //
-// With --launches: in place, by turns with each process launching its own kernels, and with one
-// process launching those of all (docs/gpu.md).
+// With --launches: in place, by turns with each process launching its own kernels, with one process
+// launching those of all, and with one pass of one process (docs/gpu.md); and one pass in calls
+// back to back, without anything between them.
 //
 //     collectives RANKS SECONDS [--launches] BYTES...
 #include <algorithm>
@@ -76,8 +77,8 @@ struct Rank {
             host[i] = contribution(rank, i);
         check_cuda(cuMemcpy(address(device), address(host), bytes()), "cuMemcpy");
     }
-    void direct() const { direct(comm); }
-    void direct(stretto_comm by) const {
+    void sum() const { sum(comm); }
+    void sum(stretto_comm by) const {
         check(stretto_allreduce(by, STRETTO_IN_PLACE, device, count, STRETTO_INT32, STRETTO_SUM));
     }
     void in_phases() const {
@@ -101,18 +102,20 @@ struct Rank {
 struct Way {
     const char *what;
     std::function<void()> call;
-    std::vector<double> times = {}; // of the slowest rank, in us
+    int calls = 1;                  // back to back; the sums of several are not checked
+    std::vector<double> times = {}; // of the slowest rank and one call, in us
 };
 
 void measure_once(const Rank &rank, Way &way) {
     rank.fill();
     check(stretto_barrier(rank.comm));
     const auto begin = Clock::now();
-    way.call();
-    double us = std::chrono::duration<double, std::micro>(Clock::now() - begin).count();
+    for (int call = 0; call < way.calls; ++call)
+        way.call();
+    double us = std::chrono::duration<double, std::micro>(Clock::now() - begin).count() / way.calls;
     check(stretto_allreduce(rank.comm, STRETTO_IN_PLACE, &us, 1, STRETTO_FLOAT64, STRETTO_MAX));
     way.times.push_back(us);
-    if (way.times.size() == 1)
+    if (way.times.size() == 1 && way.calls == 1)
         rank.verify(way.what);
 }
 
@@ -145,12 +148,11 @@ void measure(const Rank &rank, Clock::time_point end, int runs, std::vector<Way>
         print(rank, way);
 }
 
-// A communicator of a job of its own, in which one process launches for all, or each its own.
+// A communicator of a job of its own.
 stretto_comm join(const Rank &rank, const std::string &job, const char *launch) {
     setenv("STRETTO_GPU_LAUNCH", launch, 1);
     stretto_comm comm = nullptr;
     check(stretto_init_explicit(rank.rank, rank.ranks, (job + launch).c_str(), &comm));
-    check(stretto_force_algorithm(comm, "direct"));
     return comm;
 }
 
@@ -162,6 +164,7 @@ void run(Rank rank, const std::string &job, double seconds, bool launches,
     check_cuda(cuCtxSetCurrent(context), "cuCtxSetCurrent");
     check(stretto_init_explicit(rank.rank, rank.ranks, job.c_str(), &rank.comm));
     stretto_comm own = launches ? join(rank, job, "own") : nullptr,
+                 passes = launches ? join(rank, job, "passes") : nullptr,
                  one = launches ? join(rank, job, "auto") : nullptr;
     for (const std::size_t bytes : sizes) {
         rank.count = bytes / sizeof(std::int32_t);
@@ -176,8 +179,10 @@ void run(Rank rank, const std::string &job, double seconds, bool launches,
         constexpr int kManyRuns = 100;
         if (launches) {
             measure(rank, Clock::now() + 2 * share, kManyRuns,
-                    {{"each launches", [&] { rank.direct(own); }},
-                     {"one launches", [&] { rank.direct(one); }}});
+                    {{"each launches", [&] { rank.sum(own); }},
+                     {"one launches", [&] { rank.sum(passes); }},
+                     {"one pass", [&] { rank.sum(one); }},
+                     {"one pass, back to back", [&] { rank.sum(one); }, 10}});
             check_cuda(cuMemFree_v2(device), "cuMemFree");
             check_cuda(cuMemFreeHost(host), "cuMemFreeHost");
             continue;
@@ -186,12 +191,12 @@ void run(Rank rank, const std::string &job, double seconds, bool launches,
         const char *const off = std::getenv("STRETTO_CUDA_IPC");
         const bool staged = off != nullptr || std::getenv("STRETTO_FAKE_HOSTS") != nullptr;
         measure(rank, Clock::now() + share, kRuns,
-                {{staged ? "staged" : "in place", [&] { rank.direct(); }}});
+                {{staged ? "staged" : "in place", [&] { rank.sum(); }}});
         measure(rank, Clock::now() + share, kRuns, {{"phases", [&] { rank.in_phases(); }}});
         check_cuda(cuMemFree_v2(device), "cuMemFree");
         check_cuda(cuMemFreeHost(host), "cuMemFreeHost");
     }
-    for (stretto_comm *comm : {&one, &own, &rank.comm})
+    for (stretto_comm *comm : {&one, &passes, &own, &rank.comm})
         if (*comm != nullptr)
             check(stretto_finalize(comm));
 }

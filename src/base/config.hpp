@@ -77,7 +77,7 @@ struct Config {
         std::string cma = {}; // "off", "copies" or "all"
         bool xpmem = false;
         bool cuda_ipc = false;
-        std::string gpu_launch = {}; // "auto", "own" or "shared"
+        std::string gpu_launch = {}; // "auto", "passes", "own" or "shared"
         bool mps_named = false;      // the environment names a pipe of CUDA's MPS
     };
 

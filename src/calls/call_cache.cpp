@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "base/clock.hpp"
@@ -14,6 +15,10 @@
 #include "schedule/layout.hpp"
 
 namespace stretto::calls {
+
+// The algorithm of which the result has the same bits as that of a pass over the buffers of all
+// ranks, in their order.
+static constexpr std::string_view kOnePassAlgorithm = "direct";
 
 // Adds the costs of an entry's calls.
 static void add_costs(Stats &stats, const CallKey &key, const CallEntry &entry) {
@@ -74,6 +79,10 @@ CallEntry CallCache::make(const Request &request) {
     entry.in_place = where.in_place;
     if (schedule::reduces(request.collective))
         entry.pre_post = pre_post(request, entry);
+    entry.may_be_one_pass = request.collective == schedule::Collective::allreduce &&
+                            segment.ranks() > 1 && segment.placement().one_host() && whole != 0 &&
+                            (!chosen.forced || chosen.algorithm == kOnePassAlgorithm) &&
+                            (entry.pre_post == nullptr || (entry.pre_post->operation == nullptr));
     entry.executions[0] = make_execution(MemoryKind::host, request, entry);
     entry.packed = descriptor(request) | (chosen.imported != nullptr ? kOfFileFlag : 0);
     entry.fingerprint = fingerprint(request, entry);
@@ -148,6 +157,9 @@ engine::Call CallCache::call(const Request &request, const CallEntry &entry) con
     call.pre_post = entry.pre_post.get();
     call.execution = entry.executions[static_cast<std::size_t>(request.memory)].get();
     if (call.execution != nullptr) {
+        call.one_pass =
+            entry.may_be_one_pass && (policies.now().reproducible == select::Reproducible::off ||
+                                      entry.plan->algorithm == kOnePassAlgorithm);
         call.input_part = {entry.input_first, entry.input_bytes};
         call.output_part = {entry.output_first, entry.output_bytes};
     }

@@ -26,6 +26,7 @@ struct CallEntry {
     std::size_t input_first = 0, output_first = 0; // byte of the vector at which the buffer begins
     std::size_t input_bytes = 0, output_bytes = 0; // of the buffers
     InPlace in_place = InPlace::over;
+    bool may_be_one_pass = false; // whatever its plan (engine/one_pass.cpp), but for its bits
     std::vector<std::unique_ptr<CallHook>> hooks;    // most entries have none
     std::unique_ptr<const engine::PrePost> pre_post; // null for most entries
     // By the kind of memory of this rank's buffers; null: callers perform the passes.

@@ -45,6 +45,7 @@ engine::EngineOptions engine_options(const Config &config, const transport::Segm
     options.attaches_to_reduce = config.kernels.cma == "all";
     options.shares_devices = config.kernels.cuda_ipc;
     options.launches = launches(config.kernels);
+    options.one_pass = config.kernels.gpu_launch == "auto";
     return options;
 }
 

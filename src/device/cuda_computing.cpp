@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <exception>
 #include <mutex>
+#include <span>
 #include <string>
 #include <unistd.h>
 
@@ -30,10 +31,41 @@ CUfunction CudaExecutor::kernel_for(const StagedPass &pass) {
     return kernels.find(pass.kernel);
 }
 
+// A result that is mapped is stored once before, and copied to its other places after.
 void CudaExecutor::compute(StagedPass &pass) {
-    pass.copies->kernels().launch(pass.function, pass.kernel, pass.device_outs, pass.ins,
-                                  pass.bytes, pass.copies->stream(CudaCopies::Way::inside));
-    pass.event = pass.copies->mark(CudaCopies::Way::inside);
+    constexpr auto kWay = CudaCopies::Way::inside;
+    CudaCopies &copies = *pass.copies;
+    std::span<void *const> outs = pass.device_outs;
+    if (pass.then)
+        outs = outs.first(1);
+    copies.kernels().launch(pass.function, pass.kernel, outs, pass.ins, pass.bytes,
+                            copies.stream(kWay));
+    if (pass.then) {
+        copies.kernels().launch(*pass.then, outs[0], pass.bytes / size_of(pass.kernel.dtype),
+                                copies.stream(kWay));
+        for (void *const out : std::span(pass.device_outs).subspan(1))
+            copies.copy(kWay, out, outs[0], pass.bytes);
+    }
+    pass.event = copies.mark(kWay);
+}
+
+bool CudaExecutor::reduces_there(const void *memory, const engine::Kernel &kernel,
+                                 const reduce::ElementMap *then, std::size_t buffers) noexcept {
+    try {
+        const Place place = place_of(memory);
+        if (!place.on_device || !kernel.reduces || !fits_kernel(buffers))
+            return false;
+        const std::lock_guard lock(mutex_);
+        CudaKernels &kernels = copies_of(place).kernels();
+        const CUcontext context = context_of(driver_, place);
+        load_if_unknown(kernels, context, kernel);
+        if (then != nullptr)
+            load_if_unknown(kernels, context, *then);
+        return kernels.find(kernel) != nullptr &&
+               (then == nullptr || kernels.find(*then) != nullptr);
+    } catch (const std::exception &) { // the passes of the call say why
+        return false;
+    }
 }
 
 bool CudaExecutor::maps(const void *memory, const reduce::ElementMap &map) noexcept {

@@ -132,6 +132,7 @@ CudaExecutor::PassPointer CudaExecutor::fresh(const Work &work, Completion &comp
     }
     pass->bytes = work.bytes;
     pass->kernel = work.kernel;
+    pass->then = work.then == nullptr ? std::nullopt : std::optional(*work.then);
     pass->completion = &completion;
     pass->stage = StagedPass::Stage::waiting;
     pass->block = {};

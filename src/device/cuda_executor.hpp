@@ -52,6 +52,8 @@ public:
     void poll() override;
     void wait(const engine::Completion &completion) override;
     void copy(void *to, const void *from, std::size_t bytes) override;
+    bool reduces_there(const void *memory, const engine::Kernel &kernel,
+                       const reduce::ElementMap *then, std::size_t buffers) noexcept override;
     bool maps(const void *memory, const reduce::ElementMap &map) noexcept override;
     void map(void *memory, std::size_t count, const reduce::ElementMap &map) override;
     std::uint64_t share(engine::SharedLists &lists, const void *memory, std::size_t bytes,

@@ -25,7 +25,7 @@ namespace stretto::engine {
 
 using transport::DevicePlace;
 using transport::Location;
-using transport::SharedOutput;
+using transport::SharedBuffers;
 
 // Whether a rank of this host reads and writes memory of another one's device.
 bool Engine::reaches_device(int reader, int owner) const {
@@ -33,8 +33,12 @@ bool Engine::reaches_device(int reader, int owner) const {
            reaches(devices_[reader], devices_[owner]);
 }
 
-static SharedOutput &output_of(transport::SharedDevice &device, const Run &run) {
-    return device.outputs[run.sequence % transport::SharedDevice::kOutputCalls];
+static SharedBuffers &buffers_of(transport::SharedDevice &device, const Run &run) {
+    return device.buffers[run.sequence % transport::SharedDevice::kCalls];
+}
+
+SharedBuffers::Places Engine::shared_buffers(const Run &run, int rank) const {
+    return buffers_of(devices_[rank], run).of(run.signature);
 }
 
 // The lists of this rank's host, from the first call on that has an executor.
@@ -66,7 +70,8 @@ void Engine::forget_lists() noexcept {
 void Engine::share_buffers(Run &run, const Call &call, std::uint64_t sequence) {
     run.input_place = run.output_place = 0;
     if (call.execution == nullptr || call.execution->memory == MemoryKind::host ||
-        !call.plan->synchronizing || call.plan->vector_bytes < kLeastKeptVectorBytes ||
+        !call.plan->synchronizing ||
+        (call.plan->vector_bytes < kLeastKeptVectorBytes && !may_be_one_pass(call)) ||
         !options_.shares_devices || call.batch != nullptr || call.move_bytes != 0)
         return;
     Executor &executor = *call.execution->executor;
@@ -107,18 +112,24 @@ void Engine::share_before_waiting(Run &run, Executor *executor) {
         executor->open_shared();
 }
 
-// From here on other ranks may store into the output.
-void Engine::open_output(const Run &run) {
-    if (run.output_place != 0)
-        output_of(devices_[rank_], run).open(run.signature, {run.output_place, run.call->in_place});
+// From here on other ranks may store into the output.  Those of an older call stay where they are
+// as long as the leader may look for them.
+void Engine::open_buffers(const Run &run) {
+    using Question = transport::OnePassWords::Question;
+    if (run.output_place != 0 &&
+        devices_[rank_].one_pass.question(run.sequence) != Question::older_call)
+        buffers_of(devices_[rank_], run)
+            .open(run.signature, {run.output_place, run.input_place, run.call->in_place});
 }
 
-// Where a rank's output is on a device, if it may be written.
+// Where a rank's output is on a device, if it may be written.  Short vectors are shared for the
+// sake of calls that are one pass.
 std::uint64_t Engine::shared_output(const Run &run, int rank, const Step &step) {
-    if (devices_ == nullptr || run.call->execution == nullptr || !segment_->here(rank))
+    if (devices_ == nullptr || run.call->execution == nullptr || !segment_->here(rank) ||
+        run.plan->vector_bytes < kLeastKeptVectorBytes)
         return 0;
-    const SharedOutput::Place output = output_of(devices_[rank], run).of(run.signature);
-    return output.in_place && step.zero_copy_write != ZeroCopy::always ? 0 : output.place;
+    const SharedBuffers::Places places = shared_buffers(run, rank);
+    return places.in_place && step.zero_copy_write != ZeroCopy::always ? 0 : places.output;
 }
 
 // Whether the readers of a step read the contribution on the device.

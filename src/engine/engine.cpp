@@ -103,7 +103,13 @@ Run *Engine::play_elsewhere(const Call &call, Tally &tally, const std::function<
     announce(own_);
     pass_by(*call.plan);
     try {
-        while (!advance<Mode::executor>(own_))
+        while (own_.undecided())
+            if (!decided(own_)) {
+                if (give_up())
+                    return keep_own();
+                wait(own_, [&] { return decided(own_) || give_up(); }, true);
+            }
+        while (own_.one_pass != OnePass::done && !advance<Mode::executor>(own_))
             if (!look_ahead<Mode::executor>(own_)) {
                 if (give_up())
                     return keep_own();
@@ -140,7 +146,7 @@ void Engine::launch(Run &run, const Call &call, const Tally &tally, Gate *gate) 
         gate->close();
     }
     run.gate = gate;
-    closed_gates_ += gate != nullptr ? 1 : 0;
+    unheard_ += gate != nullptr ? 1 : 0;
     run.kept_bases.assign(bases_[now_].begin(), bases_[now_].end());
     run.bases = run.kept_bases.data();
     try {
@@ -219,7 +225,10 @@ void Engine::begin(Run &run, const Call &call, const Tally &tally) {
     }
     run.attached =
         plan.vector_bytes >= kLeastKeptVectorBytes && (run.input_place != 0 || attaches(call));
-    if (run.gate == nullptr) [[likely]]
+    run.one_pass = OnePass::no;
+    if (run.output_place != 0) [[unlikely]]
+        ask_for_one_pass(run);
+    if (run.gate == nullptr && !run.undecided()) [[likely]]
         take_memory(run);
 }
 
@@ -238,13 +247,14 @@ bool Engine::opened(Run &run) {
     if (!run.gate->open())
         return false;
     forget_gate(run);
-    take_memory(run);
-    open_output(run);
+    if (!run.undecided())
+        take_memory(run);
+    open_buffers(run);
     return true;
 }
 
 void Engine::forget_gate(Run &run) {
-    closed_gates_ -= run.gate != nullptr ? 1 : 0;
+    unheard_ -= run.gate != nullptr ? 1 : 0;
     run.gate = nullptr;
 }
 
@@ -252,7 +262,7 @@ void Engine::forget_gate(Run &run) {
 void Engine::announce(const Run &run) {
     stream_.add(*run.plan, base_of(run), run.sequence);
     if (run.gate == nullptr)
-        open_output(run);
+        open_buffers(run);
     const Call &call = *run.call;
     transport::enter(mine_.entries[run.sequence % transport::kEntries],
                      {run.sequence + 1, run.signature,
@@ -271,6 +281,10 @@ void Engine::announce(const Run &run) {
 bool Engine::attempt(Run &run) {
     if (run.gate != nullptr && !opened(run)) [[unlikely]]
         return false;
+    if (run.undecided() && !decided(run)) [[unlikely]]
+        return false;
+    if (run.one_pass == OnePass::done) [[unlikely]]
+        return true;
     const bool moved = run.call->execution != nullptr ? attempt_as<Mode::executor>(run)
                        : recorder_ != nullptr         ? attempt_as<Mode::traced>(run)
                                                       : attempt_as<Mode::here>(run);
@@ -300,7 +314,7 @@ void Engine::close(Run &run, Tally &tally, const Run *oldest) {
         report_taken(*remote_peers, plan, oldest);
         remote_peers->push();
     }
-    if (run.call->has_more_work()) [[unlikely]]
+    if (run.call->has_more_work() && run.one_pass != OnePass::done) [[unlikely]]
         finish(run);
     ++tally.calls;
     tally.waiting_ticks += run.waited;

@@ -42,6 +42,7 @@ struct EngineOptions {
                                          // always)
     bool shares_devices = true;          // zero copy in memory of a device
     Launches launches = Launches::one_process;
+    bool one_pass = true; // of one process, for the buffers of all ranks, if launches allow it
 };
 
 // Other work that a rank does while it waits in a call.
@@ -94,7 +95,8 @@ public:
     // Passes that this rank launches for others now.
     std::size_t launching() const { return delegation_ == nullptr ? 0 : delegation_->launching(); }
     static bool complete(const Run &run) {
-        return run.next == run.plan->steps.size() && run.cells_in_use == 0 && run.tiles_left == 0;
+        return run.next == run.plan->steps.size() && run.cells_in_use == 0 && run.tiles_left == 0 &&
+               !run.undecided();
     }
     // `oldest`: the oldest call in flight; null if there is none.
     void end(Run &run, Tally &tally, const Run *oldest = nullptr);
@@ -242,12 +244,31 @@ private:
     void share_buffers(Run &run, const Call &call, std::uint64_t sequence);
     void share_memory(Run &run);
     void share_before_waiting(Run &run, Executor *executor);
-    void open_output(const Run &run);
+    transport::SharedBuffers::Places shared_buffers(const Run &run, int rank) const;
+    void open_buffers(const Run &run);
     std::uint64_t shared_output(const Run &run, int rank, const Step &step);
     bool read_on_device(const Run &run, const Step &step);
     void *on_device(const Run &run, int rank, std::uint64_t place);
     void take_from_device(const Run &run, int rank, std::uint64_t place, void *into,
                           std::size_t bytes);
+
+    // one_pass.cpp
+    bool may_be_one_pass(const Call &call) const {
+        return call.one_pass && options_.one_pass && options_.launches != Launches::own;
+    }
+    void ask_for_one_pass(Run &run);
+    bool decided(Run &run);
+    bool decided_as_leader(Run &run);
+    bool has_entered(int rank, std::uint64_t sequence) const;
+    int awaited_before_steps(const Run &run) const;
+    std::optional<bool> all_ask(const Run &run) const;
+    bool find_all(Run &run);
+    bool begin_one_pass(Run &run);
+    void end_one_pass(Run &run);
+    void go_by_steps(Run &run);
+    void hear(Run &run, OnePass what);
+    void drop_one_pass(Run &run);
+    bool one_pass_dropped(Run &run);
 
     // attaching.cpp
     bool attaches(const Call &call);
@@ -369,7 +390,9 @@ private:
     std::unique_ptr<PassDelegation> delegation_; // with them
     std::uint32_t issued_ = 0;                   // and not complete
     std::uint64_t nap_ns_ = transport::kNoNap;   // the longest sleep, for executors that are polled
-    std::uint32_t closed_gates_ = 0;             // of calls in flight; they are polled as well
+    // Calls in flight that wait for what rings no doorbell, their gate or an answer: this rank
+    // looks again and again.
+    std::uint32_t unheard_ = 0;
 };
 
 } // namespace stretto::engine

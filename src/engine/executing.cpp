@@ -70,7 +70,7 @@ void Engine::reduce_by_user_elsewhere(Run &run, const Step &step, int outs,
 void Engine::prefetch(Run &run, std::uint32_t index) {
     const Step &step = run.plan->steps[index];
     // Perhaps a kernel reads them where they are, with those of all ranks.
-    if (run.input_place != 0 && signals_.listings.load(std::memory_order_relaxed) ==
+    if (run.attached && signals_.listings.load(std::memory_order_relaxed) ==
                                     devices_[rank_].opened.load(std::memory_order_relaxed))
         return;
     if (step.operands < 2 || run.call->reduce == nullptr || !run.issued->may_prefetch(index))
@@ -189,6 +189,7 @@ void Engine::collect(Run &run) {
 void Engine::drain(Run &run) {
     forget_gate(run);
     settle_delegated();
+    drop_one_pass(run);
     if (run.tiles_left != 0)
         drain(*run.following);
     if (run.issued == nullptr)
@@ -208,6 +209,8 @@ bool Engine::drained(Run &run) {
     forget_gate(run);
     if (delegation_ != nullptr)
         delegation_->report();
+    if (!one_pass_dropped(run))
+        return false;
     const bool rest = (run.tiles_left == 0 || drained(*run.following)) && launching() == 0;
     if (run.issued == nullptr)
         return rest;

@@ -52,6 +52,7 @@ struct Work {
     std::span<std::unique_ptr<Prefetch>> prefetches = {};
     // Where the buffers are, or not at all: it is another rank's pass.
     bool only_there = false;
+    const reduce::ElementMap *then = nullptr; // of the results; only_there, and if reduces_there()
 };
 
 // A device of which no work ends for so long is stuck: no call waits for it any more.
@@ -143,6 +144,13 @@ public:
     virtual void poll() {}
     // Returns when the completion has ended.
     virtual void wait(const Completion &completion) = 0;
+    // Whether it performs passes of this kernel over so many buffers where they are, on the device
+    // of this one, and maps the results there (null: it need not).
+    virtual bool reduces_there(const void *memory, const Kernel &kernel,
+                               const reduce::ElementMap *then, std::size_t buffers) noexcept {
+        (void)memory, (void)kernel, (void)then, (void)buffers;
+        return false;
+    }
     // Copies between memory of its kind and host memory, either way, before it returns.  Throws
     // Error.  For the work of the CPU before and after the steps of a call.
     virtual void copy(void *to, const void *from, std::size_t bytes) = 0;

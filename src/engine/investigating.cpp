@@ -33,6 +33,8 @@ int Engine::awaited(const Run &run) {
     const Plan &plan = *run.plan;
     if (run.gate != nullptr)
         return transport::WaitState::kItselfRank;
+    if (run.undecided())
+        return awaited_before_steps(run);
     if (run.call->execution != nullptr && run.issued->has(run.next))
         return delegate_of(run, run.next);
     if (run.next < plan.steps.size()) {

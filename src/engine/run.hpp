@@ -70,6 +70,7 @@ struct Batch {
 };
 
 struct Execution;
+class Completion;
 class Gate;
 class IssuedSteps;
 
@@ -79,6 +80,7 @@ struct Call {
     const void *input = nullptr;   // the address that byte 0 of the vector would have
     void *output = nullptr;
     bool in_place = false;         // input and output are the same memory
+    bool one_pass = false;         // a pass over the buffers of all ranks gives the same result
     std::uint64_t fingerprint = 0; // equal on all ranks, different for different calls
     // If all of the input (output) is in this rank's heap window: 1 + the offset of vector byte 0
     // in the window, modulo 2^64, since a buffer with a later part of the vector may be at the
@@ -153,6 +155,14 @@ struct TileRun {
     bool is_done(std::uint32_t step) const { return (done[step / 64] >> (step % 64) & 1) != 0; }
 };
 
+// What becomes of a call that may be one pass over the buffers of all ranks (one_pass.cpp).
+enum class OnePass : std::uint8_t {
+    no,        // it goes by the steps of its plan
+    asked,     // the leader has not answered yet
+    under_way, // this rank is the leader and performs it
+    done
+};
+
 struct Run : TileRun {
     const Call *call = nullptr; // the caller's, or `kept`
     std::uint64_t sequence = 0;
@@ -164,6 +174,8 @@ struct Run : TileRun {
     // Of vector byte 0, if others may read the input, or write the output, on the device
     // (device_sharing.cpp): DevicePlaces.  Otherwise 0.
     std::uint64_t input_place = 0, output_place = 0;
+    OnePass one_pass = OnePass::no;
+    std::unique_ptr<Completion> one_pass_end; // of the leader; null: it has led no call of this run
     Gate *gate = nullptr; // closed, so the call waits; null: there is none any more
     std::uint64_t started = 0, waited = 0; // ticks; started 0: not timed
     InlineVector<std::uint32_t, 1> left;   // between hosts: cells of Plan::parts not sent yet
@@ -177,6 +189,14 @@ struct Run : TileRun {
     const std::uint64_t *first_bases = nullptr;
     std::uint64_t first_bulk_base = 0;
     std::unique_ptr<Run> following;
+
+    // Whether it is not known yet if the call goes by steps, or one pass is under way.
+    bool undecided() const { return one_pass == OnePass::asked || one_pass == OnePass::under_way; }
+
+    Run();
+    Run(Run &&other) noexcept;
+    Run &operator=(Run &&other) noexcept;
+    ~Run();
 
     // Grows with every step of a run.
     std::uint64_t moves() const {

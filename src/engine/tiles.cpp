@@ -13,6 +13,11 @@ TileRun::TileRun(TileRun &&other) noexcept = default;
 TileRun &TileRun::operator=(TileRun &&other) noexcept = default;
 TileRun::~TileRun() = default;
 
+Run::Run() = default;
+Run::Run(Run &&other) noexcept = default;
+Run &Run::operator=(Run &&other) noexcept = default;
+Run::~Run() = default;
+
 void TileRun::make_room(const Plan &whole) {
     std::size_t steps = whole.steps.size();
     if (whole.tiles)

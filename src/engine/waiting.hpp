@@ -20,13 +20,13 @@ public:
     bool attempt() override;
     void diagnose(std::uint64_t waited_ns) override;
     std::uint64_t longest_nap() const override {
-        constexpr std::uint64_t kGateNapNs = 20'000;
-        const std::uint64_t gates = engine_.closed_gates_ == 0 ? transport::kNoNap : kGateNapNs;
+        constexpr std::uint64_t kUnheardNapNs = 20'000;
+        const std::uint64_t unheard = engine_.unheard_ == 0 ? transport::kNoNap : kUnheardNapNs;
         const std::uint64_t others =
             engine_.companion_ == nullptr ? transport::kNoNap : engine_.companion_->longest_nap();
         const std::uint64_t delegated =
             engine_.launching() == 0 ? transport::kNoNap : engine_.sharer_->longest_nap();
-        return std::min({engine_.nap_ns_, gates, others, delegated});
+        return std::min({engine_.nap_ns_, unheard, others, delegated});
     }
     // A thread that plays several calls together, of which one may wait for data and another for
     // room, is woken by progress always.

@@ -20,6 +20,7 @@
 #include <optional>
 
 #include "transport/shm/delegation.hpp"
+#include "transport/shm/one_pass.hpp"
 
 namespace stretto::transport {
 
@@ -110,37 +111,41 @@ private:
     std::atomic<std::uint64_t> number_;
 };
 
-// An output that other ranks may write now: the signature of the call, and the place of vector byte
-// 0.  The signature is cleared first and set last, as the number of a call in an Entry.
-class SharedOutput {
+// The buffers of a call that other ranks may use now: the signature of the call, and the places of
+// vector byte 0.  The signature is cleared first and set last, as the number of a call in an Entry.
+class SharedBuffers {
 public:
-    struct Place {
-        std::uint64_t place = 0; // a DevicePlace; 0: others may not write it
-        bool in_place = false;   // it is the call's input as well
+    struct Places {
+        std::uint64_t output = 0; // a DevicePlace; 0: others may not write it
+        std::uint64_t input = 0;  // the same; 0: others may not read it
+        bool in_place = false;    // the output is the call's input as well
     };
-    void open(std::uint64_t signature, Place place) {
+    void open(std::uint64_t signature, const Places &places) {
         signature_.store(0, std::memory_order_relaxed);
-        place_.store(place.place | (place.in_place ? kInPlaceFlag : 0), std::memory_order_release);
+        output_.store(places.output | (places.in_place ? kInPlaceFlag : 0),
+                      std::memory_order_release);
+        input_.store(places.input, std::memory_order_release);
         signature_.store(signature, std::memory_order_release);
     }
-    Place of(std::uint64_t signature) const {
+    Places of(std::uint64_t signature) const {
         if (signature_.load(std::memory_order_acquire) != signature)
             return {};
-        const std::uint64_t place = place_.load(std::memory_order_acquire);
+        const std::uint64_t output = output_.load(std::memory_order_acquire);
+        const std::uint64_t input = input_.load(std::memory_order_acquire);
         if (signature_.load(std::memory_order_relaxed) != signature)
             return {};
-        return {place & ~kInPlaceFlag, (place & kInPlaceFlag) != 0};
+        return {output & ~kInPlaceFlag, input, (output & kInPlaceFlag) != 0};
     }
 
 private:
     static constexpr std::uint64_t kInPlaceFlag = std::uint64_t{1} << 63;
-    std::atomic<std::uint64_t> signature_, place_;
+    std::atomic<std::uint64_t> signature_, output_, input_;
 };
 
 struct SharedDevice {
     static constexpr unsigned kListedAllocations = 256;
     static constexpr std::size_t kMostDevices = 8;
-    static constexpr std::size_t kOutputCalls = 64; // the latest
+    static constexpr std::size_t kCalls = OnePassWords::kCalls; // the latest
 
     // The device of this rank's memory, a hash of its UUID; 0: not known yet.
     std::atomic<std::uint32_t> device;
@@ -149,9 +154,10 @@ struct SharedDevice {
     // Of all listings of the host the first so many are open here, as far as this rank reaches
     // their devices and their drivers let it.
     std::atomic<std::uint64_t> opened;
-    std::array<SharedOutput, kOutputCalls> outputs; // by call number
+    std::array<SharedBuffers, kCalls> buffers; // by call number
     std::array<SharedSlot, kListedAllocations> allocations;
     Delegations delegations;
+    OnePassWords one_pass;
     // For the rank itself: the context, and its number, in which that of others is opened.
     std::uintptr_t context;
     std::uint64_t context_number;

@@ -146,7 +146,7 @@ TEST_CASE("each device has its delegate") {
 }
 
 TEST_CASE("any count, type and operation, in place or not, and averages") {
-    for (const char *const how : {"shared", "auto"}) {
+    for (const char *const how : {"shared", "passes"}) {
         const With set("STRETTO_GPU_LAUNCH", how);
         for (const int ranks : {2, 5})
             on_ranks(ranks, [&](stretto_comm comm) {
@@ -178,7 +178,7 @@ TEST_CASE("all collectives") {
                                    Collective::broadcast, Collective::reduce_scatter,
                                    Collective::allgather, Collective::alltoall,
                                    Collective::gather,    Collective::scatter};
-    for (const char *const how : {"shared", "auto"}) {
+    for (const char *const how : {"shared", "passes"}) {
         const With set("STRETTO_GPU_LAUNCH", how);
         const auto codes = on_processes(4, [&](stretto_comm comm) {
             const OnDevice device(OnDevice::Buffers::reused);
@@ -222,7 +222,7 @@ TEST_CASE("a rank with host memory among those that have device memory") {
 }
 
 TEST_CASE("nonblocking calls, several at once on two communicators") {
-    for (const char *const how : {"shared", "auto"}) {
+    for (const char *const how : {"shared", "passes"}) {
         const With set("STRETTO_GPU_LAUNCH", how);
         on_ranks(kRanks, [](stretto_comm comm) {
             const OnDevice device(OnDevice::Buffers::reused);

@@ -37,7 +37,7 @@ bool warm(OrderedVector &vector, stretto_comm comm) {
 } // namespace
 
 TEST_CASE("if the delegate does not come, the others launch their own") {
-    const With shared("STRETTO_GPU_LAUNCH", "auto");
+    const With shared("STRETTO_GPU_LAUNCH", "passes");
     SharedCounter stopped, launched;
     const auto codes = on_processes(
         4,
@@ -75,7 +75,7 @@ TEST_CASE("if the delegate does not come, the others launch their own") {
 }
 
 TEST_CASE("passes that come back while they are taken") {
-    const With shared("STRETTO_GPU_LAUNCH", "auto");
+    const With shared("STRETTO_GPU_LAUNCH", "passes");
     on_ranks(kRanks, [](stretto_comm comm) {
         OnDevice device;
         OrderedVector vector(device, kCount, new_stream());

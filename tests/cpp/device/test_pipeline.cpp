@@ -52,6 +52,7 @@ simulated_cuda::Counts counts_of(int ranks, const std::string &algorithm, const 
 
 TEST_CASE("each byte crosses the link once each way") {
     const test::OnDevice device;
+    const test::With staged("STRETTO_CUDA_IPC", "off");
     for (const int ranks : {2, 3, 5})
         for (const char *const algorithm : {"ring", "direct"}) {
             CAPTURE(ranks);
@@ -100,6 +101,7 @@ TEST_CASE("a repeated call registers nothing and copies from and to pinned memor
 
 TEST_CASE("what was registered is released with the communicator") {
     const test::OnDevice device;
+    const test::With staged("STRETTO_CUDA_IPC", "off");
     // The pools of the process stay.
     test::with_ranks(1, [](stretto_comm comm) { CHECK(test::play(comm, allreduce(1009)) == ""); });
     const std::size_t before = simulated_cuda::simulated_cuda_pinned();

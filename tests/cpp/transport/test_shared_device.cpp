@@ -114,18 +114,41 @@ TEST_CASE("nobody reads a listing of which a part is of another one") {
     CHECK(torn == 0);
 }
 
-TEST_CASE("an output may be written in one call") {
-    SharedOutput output{};
-    CHECK(output.of(12).place == 0);
+TEST_CASE("buffers may be used in one call") {
+    SharedBuffers buffers{};
+    CHECK(buffers.of(12).output == 0);
     const std::uint64_t place = DevicePlace::of(SharedDevice::kListedAllocations - 1, -1);
-    output.open(12, {place, true});
-    CHECK(output.of(12).place == place);
-    CHECK(output.of(12).in_place);
-    CHECK(output.of(13).place == 0);
-    output.open(13, {place + 1, false});
-    CHECK(output.of(12).place == 0);
-    CHECK(output.of(13).place == place + 1);
-    CHECK_FALSE(output.of(13).in_place);
+    buffers.open(12, {place, place + 2, true});
+    CHECK(buffers.of(12).output == place);
+    CHECK(buffers.of(12).input == place + 2);
+    CHECK(buffers.of(12).in_place);
+    CHECK(buffers.of(13).output == 0);
+    buffers.open(13, {place + 1, 0, false});
+    CHECK(buffers.of(12).output == 0);
+    CHECK(buffers.of(13).output == place + 1);
+    CHECK(buffers.of(13).input == 0);
+    CHECK_FALSE(buffers.of(13).in_place);
+}
+
+TEST_CASE("a rank asks for one pass and hears the answer, call by call") {
+    OnePassWords own{}, leader{};
+    constexpr std::uint64_t kCall = 5, kLater = kCall + OnePassWords::kCalls;
+    using Question = OnePassWords::Question;
+    CHECK(own.question(kCall) == Question::none);
+    CHECK(own.ask(kCall));
+    CHECK(own.ask(kCall + 1)); // has a place of its own
+    CHECK(own.question(kCall) == Question::this_call);
+    CHECK(own.question(kLater) == Question::older_call);
+    CHECK_FALSE(own.ask(kLater));
+    CHECK(leader.answer(kCall) == OnePassAnswer::none);
+    leader.answer(kCall, OnePassAnswer::done);
+    CHECK(leader.answer(kCall) == OnePassAnswer::done);
+    CHECK(leader.answer(kLater) == OnePassAnswer::none);
+    own.hear(kCall);
+    CHECK(own.ask(kLater));
+    leader.answer(kLater, OnePassAnswer::by_steps);
+    CHECK(leader.answer(kCall) == OnePassAnswer::none);
+    CHECK(leader.answer(kLater) == OnePassAnswer::by_steps);
 }
 
 namespace {

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A call as one pass over the buffers of all ranks, on a device that they share: the leader, which
+// is the first rank, reads all contributions and writes all results.  The steps of a plan would
+// move as many bytes, but each costs the CPU more than the device needs for it, and if each rank
+// launches its own, processes take turns (docs/gpu.md).
+//
+// It is decided anew in each call (transport/shm/one_pass.hpp), so ranks need not have the same
+// memory.  A call that goes by steps begins when that is known: each rank needs all others in any
+// case, since no rank leaves such a call before all have entered.
+//
+// The plan's cells stay empty, and progress passes all steps at once.
+#include <chrono>
+#include <utility>
+
+#include "engine/engine.hpp"
+#include "engine/executor.hpp"
+
+namespace stretto::engine {
+
+using transport::OnePassAnswer;
+using transport::OnePassWords;
+using transport::SharedDevice;
+
+static constexpr int kLeaderRank = 0;
+
+// How the results of a call are mapped; nothing: they are not.
+static std::optional<reduce::ElementMap> map_of_results(const Call &call) {
+    if (call.pre_post == nullptr || call.pre_post->post.map == nullptr)
+        return std::nullopt;
+    return reduce::ElementMap{call.pre_post->post.mapping, call.pre_post->dtype,
+                              call.pre_post->post.constant};
+}
+
+// Called before the call is announced.
+void Engine::ask_for_one_pass(Run &run) {
+    const Call &call = *run.call;
+    if (!may_be_one_pass(call) || run.input_place == 0)
+        return;
+    const std::optional<reduce::ElementMap> then = map_of_results(call);
+    const auto buffers = 2 * static_cast<std::size_t>(segment_->ranks());
+    if (!call.execution->executor->reduces_there(call.output, call.execution->kernel,
+                                                 then ? &*then : nullptr, buffers))
+        return;
+    if (!devices_[rank_].one_pass.ask(run.sequence))
+        return; // very many calls are in flight
+    run.one_pass = OnePass::asked;
+    ++unheard_;
+}
+
+// True if the call goes by steps from here on, or has ended.
+bool Engine::decided(Run &run) {
+    if (rank_ == kLeaderRank)
+        return decided_as_leader(run);
+    const SharedDevice &leader = devices_[kLeaderRank];
+    // The leader answers before it frees its place.
+    const bool entered = has_entered(kLeaderRank, run.sequence);
+    const bool asks = leader.one_pass.question(run.sequence) == OnePassWords::Question::this_call;
+    switch (leader.one_pass.answer(run.sequence)) {
+    case OnePassAnswer::done: hear(run, OnePass::done); return true;
+    case OnePassAnswer::none:
+        if (asks || !entered)
+            return false;
+        [[fallthrough]];
+    case OnePassAnswer::by_steps: go_by_steps(run); return true;
+    }
+    return false;
+}
+
+bool Engine::decided_as_leader(Run &run) {
+    OnePassWords &words = devices_[rank_].one_pass;
+    if (run.one_pass == OnePass::asked) {
+        const std::optional<bool> all = all_ask(run);
+        if (!all)
+            return false;
+        if (!*all || !find_all(run) || !begin_one_pass(run)) {
+            words.answer(run.sequence, OnePassAnswer::by_steps);
+            go_by_steps(run);
+            return true;
+        }
+    }
+    run.call->execution->executor->poll();
+    if (run.one_pass_end->pending())
+        return false;
+    end_one_pass(run);
+    if (const std::optional<Error> &why = run.one_pass_end->error())
+        fail(why->status(), "the pass of " + here(run) + " failed: " + why->what());
+    words.answer(run.sequence, OnePassAnswer::done);
+    hear(run, OnePass::done);
+    return true;
+}
+
+// What a rank asks for is in its place before it enters.
+bool Engine::has_entered(int rank, std::uint64_t sequence) const {
+    return segment_->lines(rank).entries[sequence % transport::kEntries].sequence.load(
+               std::memory_order_acquire) > sequence;
+}
+
+// Whether all ranks ask for one pass; nothing: some have not come so far, or have to hear an answer
+// of which the place is wanted.
+std::optional<bool> Engine::all_ask(const Run &run) const {
+    bool all = true;
+    for (int rank = 0; rank < segment_->ranks(); ++rank) {
+        if (!has_entered(rank, run.sequence))
+            return std::nullopt;
+        switch (devices_[rank].one_pass.question(run.sequence)) {
+        case OnePassWords::Question::older_call: return std::nullopt;
+        case OnePassWords::Question::none: all = false; break;
+        case OnePassWords::Question::this_call:
+            if (shared_buffers(run, rank).output == 0)
+                return std::nullopt; // its stream has not come to the call
+        }
+    }
+    return all;
+}
+
+// Finds the buffers of all ranks; false if some are not open here, or not on this rank's device.
+// Memory that others have listed for this call is opened now, if the driver may be asked.
+bool Engine::find_all(Run &run) {
+    Executor &executor = *run.call->execution->executor;
+    const std::uint32_t device = devices_[rank_].device.load(std::memory_order_relaxed);
+    const auto ranks = static_cast<std::size_t>(segment_->ranks());
+    make_room(run, pieces_.ins, ranks);
+    make_room(run, pieces_.outs, ranks);
+    const auto find = [&] {
+        for (int rank = 0; rank < segment_->ranks(); ++rank) {
+            const auto k = static_cast<std::size_t>(rank);
+            if (rank == rank_) {
+                pieces_.ins[k] = run.call->input;
+                pieces_.outs[k] = run.call->output;
+                continue;
+            }
+            if (devices_[rank].device.load(std::memory_order_acquire) != device ||
+                !reaches_device(rank_, rank))
+                return false;
+            const transport::SharedBuffers::Places places = shared_buffers(run, rank);
+            pieces_.ins[k] = on_device(run, rank, places.input);
+            pieces_.outs[k] = on_device(run, rank, places.output);
+            if (pieces_.ins[k] == nullptr || pieces_.outs[k] == nullptr)
+                return false;
+        }
+        return true;
+    };
+    if (find())
+        return true;
+    if (signals_.listings.load(std::memory_order_acquire) ==
+        devices_[rank_].opened.load(std::memory_order_relaxed))
+        return false;
+    try {
+        executor.open_shared();
+    } catch (const Error &error) {
+        fail(error.status(), here(run) + ": " + error.what());
+    }
+    return find();
+}
+
+// False if the executor refuses it, since one kernel does not reach all the buffers.  It touches
+// memory of other ranks.  After a failure these wait for the passes that they see (left_alone()),
+// as for those of steps (issue()).
+bool Engine::begin_one_pass(Run &run) {
+    const Execution &by = *run.call->execution;
+    Executor &executor = *by.executor;
+    if (run.one_pass_end == nullptr)
+        run.one_pass_end = std::make_unique<Completion>();
+    mine_.passes.store(issued_ + 1, std::memory_order_seq_cst);
+    const std::optional<reduce::ElementMap> then = map_of_results(*run.call);
+    const auto ranks = static_cast<std::size_t>(segment_->ranks());
+    const Work work{.outs = {pieces_.outs.data(), ranks},
+                    .ins = {pieces_.ins.data(), ranks},
+                    .bytes = run.call->plan->vector_bytes,
+                    .kernel = by.kernel,
+                    .only_there = true,
+                    .then = then ? &*then : nullptr};
+    run.one_pass_end->arm();
+    Executor::Issued issued = Executor::Issued::refused;
+    try {
+        if (signals_.failed.load(std::memory_order_seq_cst) != 0)
+            interrupt(run);
+        issued = executor.issue(work, *run.one_pass_end);
+    } catch (...) {
+        run.one_pass_end->complete();
+        mine_.passes.store(issued_, std::memory_order_release);
+        throw;
+    }
+    if (issued != Executor::Issued::pending)
+        run.one_pass_end->complete();
+    if (issued == Executor::Issued::refused) {
+        mine_.passes.store(issued_, std::memory_order_release);
+        return false;
+    }
+    run.one_pass = OnePass::under_way;
+    const std::uint64_t nap_ns = executor.longest_nap();
+    nap_ns_ = ++issued_ == 1 ? nap_ns : std::min(nap_ns_, nap_ns);
+    return true;
+}
+
+// The device touches no buffer any more.
+void Engine::end_one_pass(Run &run) {
+    run.one_pass = OnePass::asked;
+    if (--issued_ == 0)
+        nap_ns_ = transport::kNoNap;
+    mine_.passes.store(issued_, std::memory_order_release);
+}
+
+void Engine::go_by_steps(Run &run) {
+    hear(run, OnePass::no);
+    take_memory(run);
+}
+
+// This rank has the answer.
+void Engine::hear(Run &run, OnePass what) {
+    devices_[rank_].one_pass.hear(run.sequence);
+    run.one_pass = what;
+    --unheard_;
+    if (what == OnePass::done)
+        run.next = static_cast<std::uint32_t>(run.plan->steps.size());
+}
+
+// The rank for which this one waits, before it has begun with the steps.
+int Engine::awaited_before_steps(const Run &run) const {
+    if (run.one_pass == OnePass::under_way)
+        return transport::WaitState::kItselfRank;
+    for (int rank = 0; rank < segment_->ranks(); ++rank)
+        if (!has_entered(rank, run.sequence))
+            return rank;
+    if (rank_ != kLeaderRank)
+        return kLeaderRank;
+    for (int rank = 0; rank < segment_->ranks(); ++rank)
+        if (devices_[rank].one_pass.question(run.sequence) != OnePassWords::Question::none &&
+            shared_buffers(run, rank).output == 0)
+            return rank;
+    return transport::WaitState::kItselfRank;
+}
+
+// The call is abandoned.
+void Engine::drop_one_pass(Run &run) {
+    if (!run.undecided())
+        return;
+    if (run.one_pass == OnePass::under_way) {
+        run.call->execution->executor->wait(*run.one_pass_end);
+        end_one_pass(run);
+    }
+    run.one_pass = OnePass::no;
+    --unheard_;
+}
+
+// The same without a wait: false if the pass is under way still.
+bool Engine::one_pass_dropped(Run &run) {
+    if (run.one_pass == OnePass::under_way) {
+        run.call->execution->executor->poll();
+        if (run.one_pass_end->pending())
+            return false;
+    }
+    drop_one_pass(run);
+    return true;
+}
+
+} // namespace stretto::engine
