@@ -114,8 +114,16 @@ STRETTO_API stretto_status stretto_request_free(stretto_request *request);
  * graph (or is the legacy default stream, and one that it waits for is), or the process has no CUDA
  * driver, or one before CUDA 11.7.  A call returns STRETTO_ERR_ARGUMENT if the stream was
  * destroyed.  Blocking calls are not ordered.  stretto_stream_begin: STRETTO_ERR_ARGUMENT if this
- * thread has a stream already, stretto_stream_end if it has none. */
+ * thread has a stream already, stretto_stream_end if it has none.
+ * While a stream waits for a call, the program must not let the host wait for the stream in
+ * cudaFree, cudaFreeHost, or a copy from device memory that is not to pinned memory: the driver
+ * would let Stretto's threads begin nothing meanwhile.  cudaStreamSynchronize, cudaEventSynchronize
+ * and cudaDeviceSynchronize may wait. stretto_stream_follow: the same, but the stream does not
+ * wait.  Calls begin behind what it was given before; what it is given after them may run at any
+ * time.  The host waits for the request, which may not be NULL; then the result is there for all
+ * streams.  No call of the driver waits for Stretto. */
 STRETTO_API stretto_status stretto_stream_begin(void *stream);
+STRETTO_API stretto_status stretto_stream_follow(void *stream);
 STRETTO_API stretto_status stretto_stream_end(void);
 
 #ifdef __cplusplus

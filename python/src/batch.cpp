@@ -60,7 +60,7 @@ Request iallreduce_batch(const Communicator &self, const nb::list &arrays, nb::h
                          StreamNumber stream) {
     auto batch = std::make_shared<Batch>(arrays, op, stream);
     return begin(self.handle, batch, false, [&](stretto_comm comm, Pending &pending) {
-        return in_order_of(stream, [&] {
+        return in_order_of(stream, self.handle->streams_wait, [&] {
             return stretto_iallreduce_batch(comm, batch->parts.data(), batch->parts.size(),
                                             batch->dtype, batch->op, &pending.request);
         });

@@ -50,13 +50,14 @@ private:
     stretto_dtype dtype_ = STRETTO_FLOAT32;
 };
 
-// Begins a nonblocking call, in the order of a stream if there is one.
+// Begins a nonblocking call, in the order of a stream if there is one, which `waits` for the call
+// or goes on.
 template<class Body>
-stretto_status in_order_of(StreamNumber stream, Body &&body) {
+stretto_status in_order_of(StreamNumber stream, bool waits, Body &&body) {
     if (!stream)
         return body();
-    if (const stretto_status status = stretto_stream_begin(reinterpret_cast<void *>(*stream));
-        status != STRETTO_OK)
+    auto *const set = waits ? &stretto_stream_begin : &stretto_stream_follow;
+    if (const stretto_status status = set(reinterpret_cast<void *>(*stream)); status != STRETTO_OK)
         return status;
     const stretto_status status = body();
     (void)stretto_stream_end(); // leaves the message of an error

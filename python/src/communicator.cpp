@@ -98,7 +98,7 @@ Request start(const Communicator &self, const char *collective, nb::handle send,
     auto what = std::make_shared<Invocation>(collective, send, recv, op, root, self.handle->rank(),
                                              self.handle->size(), std::move(counts), stream);
     return begin(self.handle, what, false, [&](stretto_comm comm, Pending &pending) {
-        return what->start(comm, &pending.request);
+        return what->start(comm, &pending.request, self.handle->streams_wait);
     });
 }
 
@@ -163,6 +163,11 @@ void set_reproducible(const Communicator &self, int mode) {
 
 void set_mixed(const Communicator &self, bool mixed) {
     self.handle->call([&](stretto_comm comm) { return stretto_set_mixed(comm, mixed ? 1 : 0); });
+}
+
+// Whether the streams that order calls wait for their ends (stretto_stream_follow).
+void set_streams_wait(const Communicator &self, bool wait) {
+    self.handle->streams_wait = wait;
 }
 
 std::string chosen_algorithm(const Communicator &self, const char *collective, std::size_t count,
@@ -256,6 +261,7 @@ void bind_communicator(nb::module_ &module) {
         .def("force_algorithm", &force_algorithm, "name"_a)
         .def("set_reproducible", &set_reproducible, "mode"_a)
         .def("set_mixed", &set_mixed, "mixed"_a)
+        .def("set_streams_wait", &set_streams_wait, "wait"_a)
         .def("chosen_algorithm", &chosen_algorithm, "collective"_a, "count"_a, "dtype"_a)
         .def("probe_memory", &probe_memory)
         .def("network_profile", &network_profile)

@@ -43,6 +43,8 @@ public:
     Handle(const Handle &) = delete;
     Handle &operator=(const Handle &) = delete;
 
+    bool streams_wait = true; // that order calls, for their ends
+
     int rank() const { return rank_; }
     int size() const { return size_; }
     // Of the communicator of the C API, for code that is compiled apart from this module.

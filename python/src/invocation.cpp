@@ -167,8 +167,9 @@ stretto_status Invocation::call(stretto_comm comm) const {
     }
 }
 
-stretto_status Invocation::start(stretto_comm comm, stretto_request *request) const {
-    return in_order_of(order_, [&] { return start_now(comm, request); });
+stretto_status Invocation::start(stretto_comm comm, stretto_request *request,
+                                 bool stream_waits) const {
+    return in_order_of(order_, stream_waits, [&] { return start_now(comm, request); });
 }
 
 stretto_status Invocation::start_now(stretto_comm comm, stretto_request *request) const {

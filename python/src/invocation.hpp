@@ -33,7 +33,7 @@ struct Invocation {
                StreamNumber order = {});
 
     stretto_status call(stretto_comm comm) const;
-    stretto_status start(stretto_comm comm, stretto_request *request) const;
+    stretto_status start(stretto_comm comm, stretto_request *request, bool stream_waits) const;
 
 private:
     stretto_status start_now(stretto_comm comm, stretto_request *request) const;

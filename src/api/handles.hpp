@@ -224,14 +224,16 @@ stretto_request launch(stretto_comm comm, Start &&start) {
 // streams.cpp: starts the collective of a request, in the order of this thread's stream if it has
 // one.
 void start_call(stretto_comm comm, stretto_request_s &made);
-// Whether this thread's nonblocking collectives are ordered by a stream.
+// Whether this thread's nonblocking collectives are ordered by a stream, and whether that waits for
+// them, so that the host need not.
 bool ordered_by_stream();
+bool nobody_need_wait();
 // streams.cpp: no caller has the request.
 void free_at_end(stretto_request made, std::unique_ptr<engine::Notice> end);
-// Gives a new request to the caller, who need not take it if a stream orders the call.
+// Gives a new request to the caller, who need not take it if a stream waits for the call.
 template<class Make>
 void give(stretto_comm comm, stretto_request *request, Make &&make) {
-    require(request != nullptr || ordered_by_stream(), "the place for the request is NULL");
+    require(request != nullptr || nobody_need_wait(), "the place for the request is NULL");
     if (request != nullptr) {
         *request = nullptr;
         *request = make();

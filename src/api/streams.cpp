@@ -15,6 +15,7 @@ namespace {
 struct StreamOfThread {
     bool set = false;
     void *stream = nullptr;
+    device::StreamOrder::Then then = device::StreamOrder::Then::waits;
 };
 thread_local StreamOfThread mine;
 
@@ -40,13 +41,18 @@ bool ordered_by_stream() {
     return mine.set;
 }
 
+bool nobody_need_wait() {
+    return mine.set && mine.then == device::StreamOrder::Then::waits;
+}
+
 void start_call(stretto_comm comm, stretto_request_s &made) {
     if (!mine.set) {
         made.flight = comm->communicator.start(made.request);
         return;
     }
-    const auto order = comm->communicator.together(
-        [&] { return std::make_shared<device::StreamOrder>(buffer_of(made), mine.stream); });
+    const auto order = comm->communicator.together([&] {
+        return std::make_shared<device::StreamOrder>(buffer_of(made), mine.stream, mine.then);
+    });
     made.request.gate = order;
     try {
         made.flight = comm->communicator.start(made.request);
@@ -72,17 +78,26 @@ void free_at_end(stretto_request made, std::unique_ptr<engine::Notice> end) {
     made->comm->communicator.queue().notify(*made->flight, end.release());
 }
 
+static stretto_status set_stream(void *stream, device::StreamOrder::Then then) {
+    return guarded([&] {
+        require(!mine.set, "this thread has a stream already; call stretto_stream_end first");
+        mine = {true, stream, then};
+    });
+}
+
 } // namespace stretto::api
 
 using namespace stretto::api;
+using Then = stretto::device::StreamOrder::Then;
 
 extern "C" {
 
 stretto_status stretto_stream_begin(void *stream) {
-    return guarded([&] {
-        require(!mine.set, "this thread has a stream already; call stretto_stream_end first");
-        mine = {true, stream};
-    });
+    return set_stream(stream, Then::waits);
+}
+
+stretto_status stretto_stream_follow(void *stream) {
+    return set_stream(stream, Then::goes_on);
 }
 
 stretto_status stretto_stream_end(void) {

@@ -97,7 +97,7 @@ constexpr std::array kReadElsewhere{
     // mpi/settings.cpp, by way of stretto_settings: the preload stands on the C API alone.
     Setting::mpi, Setting::mpi_report, Setting::mpi_warmup, Setting::mpi_all_ranks,
     // The backend of PyTorch.
-    Setting::torch_mode, Setting::torch_replace,
+    Setting::torch_mode, Setting::torch_replace, Setting::torch_cuda,
     // python/stretto/metrics, by way of stretto_settings.
     Setting::metrics_interval,
     // bootstrap/environment.cpp, with what other launchers say of a rank.

@@ -64,6 +64,7 @@ enum class Setting {
     mpi_all_ranks,
     torch_mode,
     torch_replace,
+    torch_cuda,
     rank,
     size,
     job,

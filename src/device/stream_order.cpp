@@ -82,14 +82,15 @@ Spare &spare() {
     return *lazy_spare.get([] { return std::make_unique<Spare>(); });
 }
 
-const Cuda &driver_for_streams() {
+const Cuda &driver_for_streams(StreamOrder::Then then) {
     look_for_devices(); // the driver may have been loaded since the communicator was made
     if (!find_cuda())
         throw Error(Status::unsupported, "a call is to be ordered by a stream, but this process "
                                          "has not loaded the CUDA driver (libcuda.so.1)");
     const Cuda &driver = *cuda();
-    if (driver.wait_value == nullptr || driver.is_capturing == nullptr ||
-        driver.stream_context == nullptr)
+    if (then == StreamOrder::Then::waits &&
+        (driver.wait_value == nullptr || driver.is_capturing == nullptr ||
+         driver.stream_context == nullptr))
         throw Error(Status::unsupported,
                     "the CUDA driver of this process cannot let a stream wait for a word of memory "
                     "(cuStreamWaitValue32_v2); install one of CUDA 11.7 or newer, or synchronize "
@@ -99,8 +100,8 @@ const Cuda &driver_for_streams() {
 
 } // namespace
 
-StreamOrder::StreamOrder(const void *memory, void *handle)
-    : driver_(driver_for_streams()), stream_(static_cast<CUstream>(handle)),
+StreamOrder::StreamOrder(const void *memory, void *handle, Then then)
+    : driver_(driver_for_streams(then)), stream_(static_cast<CUstream>(handle)), then_(then),
       context_(identified(driver_, context_of_stream(driver_, memory, stream_))) {
     const Current current(driver_, context_.handle);
     require_no_capture(driver_, stream_);
@@ -120,30 +121,36 @@ void StreamOrder::close() {
     if (buffers_context_ != nullptr && buffers_context_ != context_.handle)
         executor.prepare(buffers_context_);
     const Current current(driver_, context_.handle);
-    event_ = spare().take_event(driver_, context_);
-    std::atomic<std::uint32_t> *word = nullptr;
+    const CUevent event = spare().take_event(driver_, context_);
     try {
-        word = spare().take_word();
-        check_stream(driver_, driver_.record(event_, stream_), "cuEventRecord");
-        executor.waiting_streams().began();
-        const CUresult result =
-            driver_.wait_value(stream_, reinterpret_cast<std::uintptr_t>(word),
-                               word->load(std::memory_order_relaxed) + 1, CU_STREAM_WAIT_VALUE_GEQ);
-        if (result != CUDA_SUCCESS)
-            executor.waiting_streams().ended();
-        check_stream(driver_, result, "cuStreamWaitValue32");
+        check_stream(driver_, driver_.record(event, stream_), "cuEventRecord");
+        if (then_ == Then::waits)
+            let_wait();
     } catch (...) {
-        spare().give_back(event_, context_);
-        if (word != nullptr)
-            spare().give_back(word);
+        spare().give_back(event, context_);
         throw;
     }
+    event_.store(event, std::memory_order_release);
+}
+
+void StreamOrder::let_wait() {
+    WaitingStreams &waiting = cuda_executor().waiting_streams();
+    std::atomic<std::uint32_t> *const word = spare().take_word();
+    waiting.began();
+    const CUresult result =
+        driver_.wait_value(stream_, reinterpret_cast<std::uintptr_t>(word),
+                           word->load(std::memory_order_relaxed) + 1, CU_STREAM_WAIT_VALUE_GEQ);
+    if (result != CUDA_SUCCESS) {
+        waiting.ended();
+        spare().give_back(word);
+    }
+    check_stream(driver_, result, "cuStreamWaitValue32");
     word_.store(word, std::memory_order_release);
 }
 
 bool StreamOrder::open() {
     const Current current(driver_, context_.handle);
-    const CUresult result = driver_.query(event_);
+    const CUresult result = driver_.query(event_.load(std::memory_order_acquire));
     if (result == CUDA_ERROR_NOT_READY)
         return false;
     check_cuda(driver_, result, "the work of the stream before the call (cuEventQuery)");
@@ -151,13 +158,14 @@ bool StreamOrder::open() {
 }
 
 void StreamOrder::release() noexcept {
-    std::atomic<std::uint32_t> *const word = word_.exchange(nullptr, std::memory_order_acq_rel);
-    if (word == nullptr)
-        return;
-    word->fetch_add(1, std::memory_order_release);
-    cuda_executor().waiting_streams().ended();
-    spare().give_back(word);
-    spare().give_back(event_, context_);
+    if (std::atomic<std::uint32_t> *const word =
+            word_.exchange(nullptr, std::memory_order_acq_rel)) {
+        word->fetch_add(1, std::memory_order_release);
+        cuda_executor().waiting_streams().ended();
+        spare().give_back(word);
+    }
+    if (const CUevent event = event_.exchange(nullptr, std::memory_order_acq_rel))
+        spare().give_back(event, context_);
 }
 
 } // namespace stretto::device

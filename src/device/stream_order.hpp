@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The place of a call in a stream of the program: the call begins when the stream has done what it
-// was given before, and the stream goes on when the call has ended.
+// was given before, and the stream goes on when the call has ended, if it is to wait for that.
 //
 // An event in the stream says that it has come so far; whichever thread moves the call asks for it.
 // Behind the event the stream waits for a word of pinned memory, which the same thread sets: no
 // kernel spins, and the CPU sets it whether the call ends well or not.
+//
+// The driver lets no thread begin a kernel or a copy as long as another one is in cudaFree or in a
+// synchronous copy that waits for the device (bench/gpu).  If the device waits for that kernel, the
+// process stands still.  So a program whose streams wait keeps away from these; one that does not
+// know what its libraries do lets its streams go on, and waits on the host.
 #pragma once
 
 #include <atomic>
@@ -18,9 +23,11 @@ namespace stretto::device {
 
 class StreamOrder final : public engine::Gate {
 public:
+    // What the stream does behind the place of the call: waits for its end or not.
+    enum class Then : std::uint8_t { waits, goes_on };
     // The stream as in program_streams.hpp.  `memory`: a buffer of the call.  Throws
     // Error(unsupported) if the stream is being captured.
-    StreamOrder(const void *memory, void *stream);
+    StreamOrder(const void *memory, void *stream, Then then = Then::waits);
     ~StreamOrder() override { release(); }
     StreamOrder(const StreamOrder &) = delete;
     StreamOrder &operator=(const StreamOrder &) = delete;
@@ -33,11 +40,14 @@ public:
     void release() noexcept;
 
 private:
+    void let_wait();
+
     const Cuda &driver_;
     CUstream const stream_;
+    const Then then_;
     Context context_;                     // of the stream
     CUcontext buffers_context_ = nullptr; // null: all buffers are in host memory
-    CUevent event_ = nullptr;
+    std::atomic<CUevent> event_{nullptr};
     std::atomic<std::atomic<std::uint32_t> *> word_{nullptr}; // null: the stream does not wait
 };
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -23,9 +24,11 @@ parts: Any = None  # of the simulated PyTorch
 warming = False  # streams are not held up
 
 
-def prepare(folder: Path | None) -> None:
-    """Before the group of a rank is made.  folder: of the simulated driver; None: there is a GPU."""
+def prepare(folder: Path | None, waits: str = "stream") -> None:
+    """Before the group of a rank is made.  folder: of the simulated driver; None: there is a GPU.
+    waits: what waits for calls, as STRETTO_TORCH_CUDA."""
     global parts
+    os.environ["STRETTO_TORCH_CUDA"] = waits
     parts = real_cuda if folder is None else simulated_cuda.install(folder)
     dist.Backend._plugins.pop("STRETTO", None)  # registered at PyTorch's import, without CUDA
     register()
@@ -318,3 +321,50 @@ def futures() -> None:
         read = x.clone()
     assert_same(read.cpu(), reduced(size, COUNT, F32, "SUM"))
     assert_same(doubled.cpu(), reduced(size, COUNT, F32, "SUM"))
+
+
+# ---- hosts that wait
+
+
+def behind_the_stream(asynchronous: bool) -> None:
+    """A call begins behind the stream's work, and what the stream is given next does not wait."""
+    rank, size = here()
+    wanted = reduced(size, COUNT, F32, "SUM")
+    for strided in (False, True):
+        stream = torch.cuda.current_stream()
+        gate = parts.Gate()
+        x = torch.empty(COUNT, 2 if strided else 1, device="cuda")[:, -1]
+        x.copy_(mine(rank, size, COUNT, F32), non_blocking=True)
+        opening = threading.Timer(0.2, gate.open)
+        opening.start()
+        work = dist.all_reduce(x, async_op=asynchronous)
+        if asynchronous:
+            assert not stream.query()
+            opening.join()
+            y = torch.ones(5, device="cuda") + 1
+            stream.synchronize()  # although nobody has waited for the call
+            assert y.tolist() == [2] * 5
+            work.wait()
+            assert work.is_success()
+        opening.join()
+        assert_same(x.cpu(), wanted)
+
+
+def memory_of_dropped_works() -> None:
+    """Tensors of which nobody keeps anything are not given to others before the call is over."""
+    rank, size = here()
+    for _ in range(10):
+        dist.all_reduce(on_device(rank), async_op=True)
+        others = [torch.empty(COUNT, device="cuda").fill_(-5) for _ in range(4)]
+        dist.barrier()
+        assert all(other.eq(-5).all() for other in others)
+
+
+def futures_of_waiting_hosts() -> None:
+    rank, size = here()
+    wanted = reduced(size, COUNT, F32, "SUM")
+    x = on_device(rank)
+    future = dist.all_reduce(x, async_op=True).get_future()
+    doubled = future.then(lambda done: 2 * done.value()[0])
+    assert_same(doubled.wait().cpu(), 2 * wanted)
+    assert_same(future.wait()[0].cpu(), wanted)

@@ -42,6 +42,19 @@ def late_rank(asynchronous: bool) -> tuple[str, str]:
     return told, ""
 
 
+def late_for_host() -> str:
+    """Rank 1 does not come in time.  What the call of the others says."""
+    rank, _ = here()
+    group = dist.new_group(timeout=timedelta(seconds=1))
+    told = ""
+    if rank != 1:
+        with pytest.raises(RuntimeError) as raised:
+            dist.all_reduce(torch.ones(COUNT, device="cuda"), group=group)
+        told = str(raised.value)
+    dist.barrier()  # rank 1 waits until the others have, however slow they are
+    return told
+
+
 def dead_rank() -> None:
     """Rank 1 dies; the next call of the others says so."""
     rank, _ = here()

@@ -39,7 +39,15 @@ def driver() -> Path | None:
 
 @pytest.fixture(scope="module")
 def worlds() -> Iterator[Worlds]:
+    """Their streams wait for calls."""
     with Worlds(on_cuda.prepare, driver()) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def waiting_hosts() -> Iterator[Worlds]:
+    """Their hosts do."""
+    with Worlds(on_cuda.prepare, driver(), "host") as made:
         yield made
 
 
@@ -52,53 +60,89 @@ def named(function) -> str:
     return function.__name__
 
 
-@pytest.mark.parametrize(
-    "case",
-    [
-        collectives.all_reduce,
-        collectives.all_reduce_coalesced,
-        collectives.reduce,
-        collectives.reduce_scatter_tensor,
-        collectives.reduce_scatter,
-        collectives.premultiplied,
-        collectives.broadcast,
-        collectives.all_gather,
-        collectives.all_gather_uneven,
-        collectives.all_gather_into_tensor,
-        collectives.gather,
-        collectives.scatter,
-        collectives.all_to_all,
-        collectives.all_to_all_single,
-        collectives.all_to_all_single_uneven,
-        collectives.barriers,
-    ],
-    ids=named,
-)
+COLLECTIVES = [
+    collectives.all_reduce,
+    collectives.all_reduce_coalesced,
+    collectives.reduce,
+    collectives.reduce_scatter_tensor,
+    collectives.reduce_scatter,
+    collectives.premultiplied,
+    collectives.broadcast,
+    collectives.all_gather,
+    collectives.all_gather_uneven,
+    collectives.all_gather_into_tensor,
+    collectives.gather,
+    collectives.scatter,
+    collectives.all_to_all,
+    collectives.all_to_all_single,
+    collectives.all_to_all_single_uneven,
+    collectives.barriers,
+]
+AS_IN_HOST_MEMORY = [
+    layouts.all_reduce_of_views,
+    layouts.channels_last,
+    layouts.movement_of_views,
+    layouts.reduce_scatter_of_views,
+    layouts.views_in_flight,
+    layouts.parts_of_one_tensor,
+    layouts.in_place,
+    works.waits_on_another_thread,
+    works.starts_on_another_thread,
+    works.works_are_polled,
+    works.works_are_dropped,
+    works.all_kinds_in_flight,
+    works.wrong_arguments,
+]
+
+
+@pytest.mark.parametrize("case", COLLECTIVES, ids=named)
 def test_collective(worlds: Worlds, case) -> None:
     worlds[3].run(on_cuda.of_few, case)
 
 
+@pytest.mark.parametrize("case", AS_IN_HOST_MEMORY, ids=named)
+def test_as_in_host_memory(worlds: Worlds, case) -> None:
+    worlds[2].run(on_cuda.by_default, case)
+
+
+@pytest.mark.parametrize("case", COLLECTIVES, ids=named)
+def test_collective_with_waiting_hosts(waiting_hosts: Worlds, case) -> None:
+    waiting_hosts[3].run(on_cuda.of_few, case)
+
+
+@pytest.mark.parametrize("case", AS_IN_HOST_MEMORY, ids=named)
+def test_waiting_hosts_as_in_host_memory(waiting_hosts: Worlds, case) -> None:
+    waiting_hosts[2].run(on_cuda.by_default, case)
+
+
+@pytest.mark.parametrize("asynchronous", [False, True], ids=["blocking", "async_op"])
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_calls_begin_behind_the_stream_and_hold_up_nothing(
+    waiting_hosts: Worlds, ranks, asynchronous
+) -> None:
+    waiting_hosts[ranks].run(on_cuda.behind_the_stream, asynchronous)
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3])
 @pytest.mark.parametrize(
     "case",
     [
-        layouts.all_reduce_of_views,
-        layouts.channels_last,
-        layouts.movement_of_views,
-        layouts.reduce_scatter_of_views,
-        layouts.views_in_flight,
-        layouts.parts_of_one_tensor,
-        layouts.in_place,
-        works.waits_on_another_thread,
-        works.starts_on_another_thread,
-        works.works_are_polled,
-        works.works_are_dropped,
-        works.all_kinds_in_flight,
-        works.wrong_arguments,
+        on_cuda.memory_of_dropped_works,
+        on_cuda.barriers,
+        on_cuda.futures_of_waiting_hosts,
+        on_cuda_groups.messages,
+        on_cuda_groups.allocated,
+        on_cuda_groups.subgroups,
     ],
     ids=named,
 )
-def test_as_in_host_memory(worlds: Worlds, case) -> None:
-    worlds[2].run(on_cuda.by_default, case)
+def test_waiting_hosts(waiting_hosts: Worlds, ranks, case) -> None:
+    waiting_hosts[ranks].run(case)
+
+
+def test_a_rank_that_is_late_for_waiting_hosts(waiting_hosts: Worlds) -> None:
+    told = waiting_hosts[3].run(on_cuda_failing.late_for_host)
+    assert "rank 1" in told[0] and "rank 1" in told[2], told
 
 
 @pytest.mark.parametrize("asynchronous", [False, True], ids=["blocking", "async_op"])
@@ -131,8 +175,9 @@ def test_names_of_groups(pair: World, tmp_path) -> None:
 
 # Each takes half a minute: one number of ranks, unless it is make test-full.
 @pytest.mark.parametrize("ranks", [1, 2, 3] if os.environ.get("STRETTO_TEST_FULL") else [2])
-def test_training(ranks, tmp_path) -> None:
-    for done in started.run(ranks, "cuda_training", tmp_path, driver() or ""):
+@pytest.mark.parametrize("waits", ["host", "stream"])
+def test_training(ranks, waits, tmp_path) -> None:
+    for done in started.run(ranks, "cuda_training", tmp_path, driver() or "", waits):
         assert done.stdout == "all right\n", done.stdout + done.stderr
 
 

@@ -48,6 +48,8 @@ class Calls(Messages, Ordered):
         self._play, self._start = core.play, core.start
         self._rank, self._size = rank, size
         self._has_devices, self._own_streams = cuda.present(), {}
+        self._streams_wait = cuda.streams_wait()
+        comm._core.set_streams_wait(self._streams_wait)
 
     def _directly(
         self,
@@ -127,10 +129,14 @@ class Calls(Messages, Ordered):
         """Makes a call in the form that the options ask for."""
         device = cuda.device_of(buffers) if self._has_devices else None
         self._calls += 1
-        if device is not None:
+        if device is not None and self._streams_wait:
             return self._in_order(opts, device, start, result, finish) or self._done
         if getattr(opts, "asyncOp", True):
+            if device is not None:
+                return self._in_flight(self._behind(device, start, result, finish))
             return self._in_flight(Pending([start(None)], result, finish))
+        if device is not None:
+            self._own_stream(device)
         play(seconds(opts.timeout))
         if finish is not None:
             finish()
@@ -148,11 +154,12 @@ class Calls(Messages, Ordered):
     ) -> Work:
         self._calls += 1
         moved = recv
-        if self._has_devices and cuda.device_of((send, recv)) is not None:
+        device = cuda.device_of((send, recv)) if self._has_devices else None
+        if device is not None:
             send, moved = send.cpu(), torch.empty_like(recv, device="cpu")
             finish = cuda.arrival(recv, moved, finish)
         request = self._observed.alltoallv(send, send_counts, None, moved, recv_counts, None)
-        work = Pending([request], result, finish)
+        work = Pending([request], result, finish, device=device)
         if not getattr(opts, "asyncOp", True):
             work.wait(opts.timeout)
             return self._done

@@ -6,6 +6,7 @@ A stream is PyTorch's; its `cuda_stream` is the handle by which CUDA's driver kn
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from functools import cache
@@ -28,6 +29,17 @@ def built() -> bool:
 def present() -> bool:
     """Whether there are devices, so that calls may have such tensors."""
     return built() and torch.cuda.device_count() > 0
+
+
+def streams_wait() -> bool:
+    """Whether streams wait for the ends of calls, in place of the host: STRETTO_TORCH_CUDA.
+
+    Raises ArgumentError if that is neither host nor stream.
+    """
+    wanted = os.environ.get("STRETTO_TORCH_CUDA", "")
+    if wanted not in ("", "host", "stream"):
+        raise ArgumentError(f"STRETTO_TORCH_CUDA={wanted}: host and stream exist")
+    return wanted == "stream"
 
 
 def device_types() -> list[str]:
@@ -72,6 +84,17 @@ def handle(stream: Any) -> int:
 def future(device: torch.device) -> torch.futures.Future:
     """A future whose value's readers wait on their streams, not on the host."""
     return torch.futures.Future(devices=[device])
+
+
+def at_once(stream: Any, finish: Finish) -> Finish:
+    """The same on this stream, and the host waits for it."""
+
+    def settle() -> None:
+        with working_on(stream):
+            finish()
+        stream.synchronize()
+
+    return settle
 
 
 def arrival(target: torch.Tensor, made: torch.Tensor, then: Finish | None = None) -> Finish:

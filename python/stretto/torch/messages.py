@@ -46,7 +46,7 @@ class Messages:
         if sent.is_cuda:
             sent = sent.cpu()  # behind the work of the current stream
         request = self._observed.isend(sent, dest, tag)
-        return self._in_flight(Pending([request], [tensor]))
+        return self._in_flight(Pending([request], [tensor], device=cuda.device_of([tensor])))
 
     def recv(self, tensors: Sequence[torch.Tensor], source: int, tag: int) -> Work:
         return self._in_flight(self._receive(tensors, source, tag))
@@ -63,7 +63,7 @@ class Messages:
             finish = cuda.arrival(target, moved, finish)
         rank = _core.ANY_SOURCE if source is None else source
         request = self._observed.irecv(moved, rank, tag)
-        return Pending([request], [tensor], finish)
+        return Pending([request], [tensor], finish, device=cuda.device_of([tensor]))
 
     def monitored_barrier(
         self, opts: Any = None, wait_all_ranks: bool = False, timeout: timedelta | None = None

@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Calls on tensors in CUDA memory: they take their place in a stream, and no host waits.
+"""Calls on tensors in CUDA memory: they begin behind what the current stream has been given.
 
-A blocking call takes its place in the current stream.  A call with async_op=True takes it in a
-stream of the group's own, behind what the current stream has at that time, so the program's work
-goes on beside it; `Work.wait` makes the current stream wait for its end.  These are the rules of
-ProcessGroupNCCL.
+By default the host waits for their ends, in a blocking call or in `Work.wait`, as for Gloo: so no
+stream ever waits for a call, and whatever the program and its libraries ask of the driver meanwhile
+cannot stop it (`_behind`).
+
+With STRETTO_TORCH_CUDA=stream no host waits (`_in_order`).  A blocking call takes its place in the
+current stream.  A call with async_op=True takes it in a stream of the group's own, so the program's
+work goes on beside it; `Work.wait` makes the current stream wait for its end.  These are the rules
+of ProcessGroupNCCL; what the host must not do meanwhile says docs/gpu.md.
 """
 
 from __future__ import annotations
@@ -21,7 +25,7 @@ from torch.futures import Future
 
 from stretto.torch import cuda
 from stretto.torch.flights import Flight, watch
-from stretto.torch.work import Tensors, seconds
+from stretto.torch.work import Pending, Tensors, seconds
 
 
 class Ordered:
@@ -29,6 +33,7 @@ class Ordered:
 
     _timeout: timedelta
     _own_streams: dict[torch.device, Any]  # of the devices whose tensors there have been
+    _streams_wait: bool  # for the ends of calls, in place of the host
 
     def _in_flight(self, work: Work) -> Work:
         raise NotImplementedError
@@ -43,9 +48,7 @@ class Ordered:
     ) -> Work | None:
         """Begins a call by `start(stream)` and gives `finish` to the stream behind it."""
         stream = current = cuda.current_stream(device)
-        own = self._own_streams.get(device)
-        if own is None:
-            own = self._own_streams[device] = cuda.new_stream(device)
+        own = self._own_stream(device)
         beside = getattr(opts, "asyncOp", True)
         if beside:
             stream = own
@@ -62,6 +65,26 @@ class Ordered:
                 flight.end = stream.record_event()
         watch(flight)
         return self._in_flight(OrderedWork(flight, stream, device, result)) if beside else None
+
+    def _own_stream(self, device: torch.device) -> Any:
+        own = self._own_streams.get(device)
+        if own is None:
+            own = self._own_streams[device] = cuda.new_stream(device)
+        return own
+
+    def _behind(
+        self,
+        device: torch.device,
+        start: Callable[[int], Any],
+        result: Tensors,
+        finish: Callable[[], None] | None,
+    ) -> Pending:
+        """Begins a call by `start(stream)`; the host waits for its end.  When it has, the results
+        are there for all streams, whichever thread has run `finish`."""
+        own = self._own_stream(device)
+        request = start(cuda.handle(cuda.current_stream(device)))
+        settled = None if finish is None else cuda.at_once(own, finish)
+        return Pending([request], result, settled, device=device)
 
     def _await_streams(self, opts: Any) -> None:
         """The host waits for the current streams of all devices whose tensors there have been."""

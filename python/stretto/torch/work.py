@@ -13,6 +13,7 @@ from torch.distributed import Work
 from torch.futures import Future
 
 from stretto import _core
+from stretto.torch import cuda
 
 Tensors = Sequence[Any]
 
@@ -58,7 +59,8 @@ class Pending(Work):
     """A call, or several, in flight.
 
     result: what the futures of the call give.  finish: runs once, when all have ended well, before
-    anybody who waits continues; it puts results where the caller wants them.
+    anybody who waits continues; it puts results where the caller wants them.  device: that of CUDA
+    tensors; None: the call has none.
     """
 
     def __init__(
@@ -67,8 +69,10 @@ class Pending(Work):
         result: Tensors,
         finish: Callable[[], None] | None = None,
         keep: Any = None,
+        device: torch.device | None = None,
     ):
         super().__init__()
+        self._device = device
         self._requests = list(requests)
         self._result = result
         self._finish = finish
@@ -129,7 +133,7 @@ class Pending(Work):
         with self._guard:
             if self._future is not None:
                 return self._future
-            self._signal = Future()
+            self._signal = Future() if self._device is None else cuda.future(self._device)
             self._future = self._signal.then(self._outcome)
         if not self.is_completed():
             self._watch()

@@ -302,6 +302,7 @@ TEST_CASE("no function is left out") {
                                           "stretto_on_device",
                                           "stretto_stream_synchronize", // device/test_streams
                                           "stretto_stream_begin",       // device/test_order
+                                          "stretto_stream_follow",      // device/test_order
                                           "stretto_stream_end"};
     const auto text_of = [](const std::filesystem::path &path) {
         std::ostringstream text;

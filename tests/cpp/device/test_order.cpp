@@ -3,6 +3,7 @@
 // next, and never in the way of the host.
 #include "doctest.h"
 
+#include <algorithm>
 #include <atomic>
 #include <barrier>
 #include <chrono>
@@ -219,6 +220,44 @@ TEST_CASE("a request of an ordered call is waited for as any other") {
         CHECK(result.data()[0] == 2);
         device.free(reinterpret_cast<std::byte *>(data));
     });
+}
+
+TEST_CASE("a stream that is followed goes on, and the host waits for the call") {
+    test::OnDevice device(test::OnDevice::Buffers::asked);
+    for (const std::size_t count : {std::size_t{1}, std::size_t{100'003}}) {
+        std::barrier went_on(2);
+        test::with_ranks(2, [&](stretto_comm comm) {
+            auto *const data = reinterpret_cast<std::int32_t *>(device.allocate(4 * count, true));
+            for (int call = 0; call < 3; ++call) {
+                void *apart = nullptr; // the default stream, which is one of both, does not wait
+                test::check_cuda(cuStreamCreate(&apart, 1));
+                Stream stream(apart);
+                Pinned ones(count), result(count);
+                std::fill_n(ones.data(), count, 1 + call);
+                stream.copy(data, ones.data(), 4 * count);
+                if (stretto_rank(comm) == 1)
+                    went_on.arrive_and_wait(); // the other rank's stream has
+                stretto_request request = nullptr;
+                check(stretto_stream_follow(stream.handle()));
+                CHECK(begin(comm, 0, data, count, nullptr) == STRETTO_ERR_ARGUMENT);
+                check(begin(comm, 0, data, count, &request));
+                check(stretto_stream_end());
+                int done = 1;
+                check(stretto_test(&request, &done));
+                CHECK(done == 0); // the stream has not come so far
+                stream.open();
+                check(stretto_stream_synchronize(data, stream.handle()));
+                if (stretto_rank(comm) == 0)
+                    went_on.arrive_and_wait();
+                check(stretto_wait(&request));
+                device.copy(reinterpret_cast<std::byte *>(result.data()),
+                            reinterpret_cast<const std::byte *>(data), 4 * count);
+                CHECK(std::all_of(result.data(), result.data() + count,
+                                  [&](std::int32_t each) { return each == 2 * (1 + call); }));
+            }
+            device.free(reinterpret_cast<std::byte *>(data));
+        });
+    }
 }
 
 TEST_CASE(

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Training on CUDA tensors.  The folder of simulated_cuda is the argument; empty: on a GPU."""
+"""Training on CUDA tensors.  Arguments: the folder of simulated_cuda (empty: on a GPU), and what
+waits for calls."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ import on_cuda_groups  # noqa: E402
 import torch.distributed as dist  # noqa: E402
 import worlds  # noqa: E402
 
-on_cuda.prepare(FOLDER)
+on_cuda.prepare(FOLDER, sys.argv[2])
 worlds.begin(os.environ["STORE"], int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"]))
 on_cuda_groups.ddp()
 dist.destroy_process_group()
