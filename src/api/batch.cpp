@@ -61,6 +61,7 @@ stretto_status stretto_allreduce_batch(stretto_comm comm, const stretto_part par
         Batch batch;
         const OperationPointer made = created_or_null(operation);
         Request request = batch_request(comm, parts, count, type, operation, batch, made.get());
+        wait_unordered(comm, request);
         request.nonblocking = comm->mixed.load(std::memory_order_relaxed);
         comm->communicator.play(request);
     });

@@ -14,6 +14,7 @@ stretto_status play(stretto_comm comm, Collective collective, const void *send, 
     return guarded_in(comm, [&] {
         const auto go = [&](const stretto::reduce::Operation *made) {
             auto request = checked(comm, collective, send, recv, size, dtype, op, root, made);
+            wait_unordered(comm, request);
             request.nonblocking = comm->mixed.load(std::memory_order_relaxed);
             comm->communicator.play(request);
         };

@@ -4,6 +4,29 @@
 #include "device/program_streams.hpp"
 #include "handles.hpp"
 
+namespace stretto::api {
+
+void UnorderedBuffers::wait_for(const void *buffer) {
+    comm_->communicator.together([&] { streams_.wait_for(buffer); });
+}
+
+void wait_unordered(stretto_comm comm, const calls::Request &request) {
+    if (request.memory == MemoryKind::host || request.count == 0) [[likely]]
+        return;
+    UnorderedBuffers buffers(comm);
+    if (request.batch == nullptr) {
+        (void)buffers.memory_of(request.input, request.count);
+        (void)buffers.memory_of(request.output, request.count);
+        return;
+    }
+    for (const engine::Batch::Piece &piece : request.batch->pieces) {
+        (void)buffers.memory_of(piece.from, piece.bytes);
+        (void)buffers.memory_of(piece.to, piece.bytes);
+    }
+}
+
+} // namespace stretto::api
+
 extern "C" {
 
 int stretto_on_device(const void *memory) {

@@ -27,6 +27,7 @@ Parts parts(stretto_comm comm, const void *buffer, const std::size_t *counts,
     require(counts != nullptr, "the counts are NULL; one for each rank is needed");
     const std::size_t element = size_of(dtype);
     Parts result;
+    UnorderedBuffers buffers(comm);
     std::size_t next = 0;
     for (int rank = 0; rank < comm->communicator.size(); ++rank) {
         const std::size_t count = counts[rank];
@@ -38,15 +39,17 @@ Parts parts(stretto_comm comm, const void *buffer, const std::size_t *counts,
         // Only received parts are written.
         auto *const data = static_cast<std::byte *>(const_cast<void *>(buffer));
         std::byte *const part = count == 0 ? nullptr : data + first * element;
-        result.push_back({rank, part, count * element, memory_of(part, count)});
+        result.push_back({rank, part, count * element, buffers.memory_of(part, count)});
     }
     return result;
 }
 
-Exchange::Part whole(int peer, const void *buffer, std::size_t count, stretto::Dtype dtype) {
+Exchange::Part whole(stretto_comm comm, int peer, const void *buffer, std::size_t count,
+                     stretto::Dtype dtype) {
     require(count <= kMostElements, "count is too large for the address space");
     require(count == 0 || buffer != nullptr, "a buffer is NULL");
-    return {peer, const_cast<void *>(buffer), count * size_of(dtype), memory_of(buffer, count)};
+    return {peer, const_cast<void *>(buffer), count * size_of(dtype),
+            UnorderedBuffers(comm).memory_of(buffer, count)};
 }
 
 Exchange exchange(stretto_comm comm, Collective collective, const char *name, int dtype,
@@ -114,12 +117,12 @@ Exchange gather(stretto_comm comm, const void *send, std::size_t count, void *re
     if (rank != root) {
         require(send != STRETTO_IN_PLACE,
                 "STRETTO_IN_PLACE is for the root only, as the others have no result");
-        what.sends.push_back(whole(root, send, count, what.dtype));
+        what.sends.push_back(whole(comm, root, send, count, what.dtype));
         return what;
     }
     const Parts all = parts(comm, recv, counts, displacements, what.dtype);
     if (send != STRETTO_IN_PLACE) {
-        const Exchange::Part own = whole(root, send, count, what.dtype);
+        const Exchange::Part own = whole(comm, root, send, count, what.dtype);
         keep_apart({range(own)}, ranges(all));
         keep_own(what, own, all[static_cast<std::size_t>(rank)]);
     } else
@@ -136,13 +139,13 @@ Exchange scatter(stretto_comm comm, const void *send, const std::size_t *counts,
     if (rank != root) {
         require(recv != STRETTO_IN_PLACE,
                 "STRETTO_IN_PLACE as recv is for the root of a scatter only");
-        what.receives.push_back(whole(root, recv, count, what.dtype));
+        what.receives.push_back(whole(comm, root, recv, count, what.dtype));
         return what;
     }
     require(send != STRETTO_IN_PLACE, "in a scatter STRETTO_IN_PLACE stands for recv, of the root");
     const Parts all = parts(comm, send, counts, displacements, what.dtype);
     if (recv != STRETTO_IN_PLACE) {
-        const Exchange::Part own = whole(root, recv, count, what.dtype);
+        const Exchange::Part own = whole(comm, root, recv, count, what.dtype);
         keep_apart(ranges(all), {range(own)});
         keep_own(what, all[static_cast<std::size_t>(rank)], own);
     }

@@ -25,6 +25,7 @@
 #include "base/thread_end.hpp"
 #include "comm/communicator.hpp"
 #include "device/devices.hpp"
+#include "device/program_streams.hpp"
 #include "engine/failure.hpp"
 #include "stretto/stretto.h"
 
@@ -157,10 +158,29 @@ inline void require(bool condition, const char *message) {
 
 inline constexpr std::size_t kMostElements = SIZE_MAX / kLargestRecordBytes; // in the address space
 
-// The kind of memory of a buffer that no other rank need have; without elements none is asked for.
-inline MemoryKind memory_of(const void *buffer, std::size_t count) {
-    return count == 0 ? MemoryKind::host : device::memory_kind_of(buffer);
-}
+// devices.cpp: the buffers of one call that no stream orders.  Before the call reads or writes
+// memory of a device, or announces itself, the host waits for what the program has given to CUDA's
+// default stream, such as the end of a cudaMemcpy.
+class UnorderedBuffers {
+public:
+    explicit UnorderedBuffers(stretto_comm comm) : comm_(comm) {}
+    // The kind of memory of a buffer; without elements none is asked for.
+    MemoryKind memory_of(const void *buffer, std::size_t count) {
+        const MemoryKind kind = count == 0 ? MemoryKind::host : device::memory_kind_of(buffer);
+        if (kind != MemoryKind::host) [[unlikely]]
+            wait_for(buffer);
+        return kind;
+    }
+
+private:
+    // An error is one of the communicator: other ranks may be in the call already.
+    void wait_for(const void *buffer);
+
+    stretto_comm comm_;
+    device::DefaultStreams streams_;
+};
+// The same for all buffers of a collective.
+void wait_unordered(stretto_comm comm, const calls::Request &request);
 
 // A request, checked as far as one rank can check it alone.  `made`: the created operation with the
 // number `op`, if there is one; the caller keeps it as long as the request.

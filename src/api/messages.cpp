@@ -31,7 +31,7 @@ Buffer checked_buffer(stretto_comm comm, const void *buffer, std::size_t count, 
     const Dtype type = dtype_of(dtype);
     require(count <= kMostElements, "count is too large for the address space");
     require(count == 0 || buffer != nullptr, "the buffer is NULL");
-    return {count * size_of(type), memory_of(buffer, count)};
+    return {count * size_of(type), UnorderedBuffers(comm).memory_of(buffer, count)};
 }
 
 void check_dest(stretto_comm comm, int dest, int tag) {

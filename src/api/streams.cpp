@@ -47,6 +47,7 @@ bool nobody_need_wait() {
 
 void start_call(stretto_comm comm, stretto_request_s &made) {
     if (!mine.set) {
+        wait_unordered(comm, made.request);
         made.flight = comm->communicator.start(made.request);
         return;
     }

@@ -42,6 +42,8 @@ const char *resolve(void *library, Cuda &into) {
     find(into.unregister_host, "cuMemHostUnregister");
     find(into.create_stream, "cuStreamCreate");
     find(into.synchronize, "cuStreamSynchronize");
+    find(into.query_stream, "cuStreamQuery");
+    find(into.stream_flags, "cuStreamGetFlags");
     find(into.create_event, "cuEventCreate");
     find(into.record, "cuEventRecord");
     find(into.query, "cuEventQuery");

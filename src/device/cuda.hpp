@@ -69,6 +69,8 @@ struct Cuda {
     CUresult (*unregister_host)(void *memory);
     CUresult (*create_stream)(CUstream *stream, unsigned flags);
     CUresult (*synchronize)(CUstream stream);
+    CUresult (*query_stream)(CUstream stream);
+    CUresult (*stream_flags)(CUstream stream, unsigned *flags);
     CUresult (*create_event)(CUevent *event, unsigned flags);
     CUresult (*record)(CUevent event, CUstream stream);
     CUresult (*query)(CUevent event);

@@ -3,14 +3,16 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "device/cuda.hpp"
 #include "device/cuda_copies.hpp"
+#include "device/cuda_executor.hpp"
 #include "device/devices.hpp"
 
 namespace stretto::device {
 
-constexpr std::uintptr_t kLastDefaultStream = 2;
+constexpr std::uintptr_t kLegacyStream = 1, kLastDefaultStream = 2;
 
 void check_stream(const Cuda &driver, CUresult result, const char *call) {
     if (result == CUDA_ERROR_INVALID_HANDLE || result == CUDA_ERROR_INVALID_CONTEXT ||
@@ -48,6 +50,14 @@ void require_no_capture(const Cuda &driver, CUstream stream) {
                     "cudaStreamEndCapture");
 }
 
+bool default_waits_for(const Cuda &driver, CUstream stream) {
+    unsigned flags = 0;
+    if (reinterpret_cast<std::uintptr_t>(stream) <= kLastDefaultStream)
+        return true;
+    check_stream(driver, driver.stream_flags(stream, &flags), "cuStreamGetFlags");
+    return (flags & CU_STREAM_NON_BLOCKING) == 0;
+}
+
 void wait_for_stream(const void *memory, void *stream) {
     look_for_devices(); // the driver may have been loaded since the communicator was made
     if (!find_cuda())
@@ -59,6 +69,28 @@ void wait_for_stream(const void *memory, void *stream) {
     require_no_capture(driver, handle);
     check_stream(driver, driver.synchronize(handle),
                  "waiting for a stream of the program (cuStreamSynchronize)");
+}
+
+void DefaultStreams::wait_for(const void *memory) {
+    const Cuda &driver = *cuda();
+    const CUcontext context = context_of(driver, place_of(memory));
+    if (context == std::exchange(last_, context) ||
+        cuda_executor().waiting_streams().hold_default())
+        return;
+    const Current current(driver, context);
+    auto *const legacy = reinterpret_cast<CUstream>(kLegacyStream);
+    int capturing = 0;
+    if (driver.is_capturing != nullptr) {
+        const CUresult result = driver.is_capturing(legacy, &capturing);
+        if (result == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT || capturing != 0)
+            return;
+        check_cuda(driver, result, "cuStreamIsCapturing");
+    }
+    // Few calls find work there, and then the driver does not wait.
+    CUresult result = driver.query_stream(legacy);
+    if (result == CUDA_ERROR_NOT_READY)
+        result = driver.synchronize(legacy);
+    check_cuda(driver, result, "the program's work in CUDA's default stream (cuStreamSynchronize)");
 }
 
 } // namespace stretto::device

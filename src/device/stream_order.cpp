@@ -105,6 +105,7 @@ StreamOrder::StreamOrder(const void *memory, void *handle, Then then)
       context_(identified(driver_, context_of_stream(driver_, memory, stream_))) {
     const Current current(driver_, context_.handle);
     require_no_capture(driver_, stream_);
+    holds_default_ = default_waits_for(driver_, stream_);
     if (const Place place = place_of(memory); place.on_device)
         buffers_context_ = context_of(driver_, place);
 }
@@ -136,12 +137,12 @@ void StreamOrder::close() {
 void StreamOrder::let_wait() {
     WaitingStreams &waiting = cuda_executor().waiting_streams();
     std::atomic<std::uint32_t> *const word = spare().take_word();
-    waiting.began();
+    waiting.began(holds_default_);
     const CUresult result =
         driver_.wait_value(stream_, reinterpret_cast<std::uintptr_t>(word),
                            word->load(std::memory_order_relaxed) + 1, CU_STREAM_WAIT_VALUE_GEQ);
     if (result != CUDA_SUCCESS) {
-        waiting.ended();
+        waiting.ended(holds_default_);
         spare().give_back(word);
     }
     check_stream(driver_, result, "cuStreamWaitValue32");
@@ -161,7 +162,7 @@ void StreamOrder::release() noexcept {
     if (std::atomic<std::uint32_t> *const word =
             word_.exchange(nullptr, std::memory_order_acq_rel)) {
         word->fetch_add(1, std::memory_order_release);
-        cuda_executor().waiting_streams().ended();
+        cuda_executor().waiting_streams().ended(holds_default_);
         spare().give_back(word);
     }
     if (const CUevent event = event_.exchange(nullptr, std::memory_order_acq_rel))

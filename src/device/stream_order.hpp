@@ -47,6 +47,7 @@ private:
     const Then then_;
     Context context_;                     // of the stream
     CUcontext buffers_context_ = nullptr; // null: all buffers are in host memory
+    bool holds_default_ = true; // whether CUDA's legacy default stream waits for the stream
     std::atomic<CUevent> event_{nullptr};
     std::atomic<std::atomic<std::uint32_t> *> word_{nullptr}; // null: the stream does not wait
 };

@@ -20,6 +20,7 @@ int cuCtxSetCurrent(void *context);
 int cuMemAlloc_v2(unsigned long long *pointer, std::size_t bytes);
 int cuMemFree_v2(unsigned long long pointer);
 int cuMemcpy(unsigned long long to, unsigned long long from, std::size_t bytes);
+int cuStreamSynchronize(void *stream);
 }
 
 namespace test {
@@ -74,6 +75,12 @@ public:
         check_cuda(cuCtxSetCurrent(context_));
         check_cuda(cuMemcpy(reinterpret_cast<std::uintptr_t>(to),
                             reinterpret_cast<std::uintptr_t>(from), bytes));
+    }
+    // Returns when all that was copied there has come, for which calls of the C API wait
+    // themselves.
+    void settle() {
+        check_cuda(cuCtxSetCurrent(context_));
+        check_cuda(cuStreamSynchronize(nullptr));
     }
 
 private:

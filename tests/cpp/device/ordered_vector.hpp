@@ -38,9 +38,11 @@ inline void on_ranks(int ranks, const std::function<int(stretto_comm)> &body) {
     CHECK(codes == std::vector<int>(static_cast<std::size_t>(ranks), kRight));
 }
 
+// Not one that the default stream waits for, in which vectors are filled: it may wait for a call.
 inline void *new_stream() {
+    constexpr unsigned kNonBlocking = 1;
     void *stream = nullptr;
-    return cuStreamCreate(&stream, 0) == 0 ? stream : nullptr;
+    return cuStreamCreate(&stream, kNonBlocking) == 0 ? stream : nullptr;
 }
 
 enum class Order { stream, host };
@@ -68,6 +70,7 @@ public:
         for (std::size_t i = 0; i < count_; ++i)
             mine[i] = static_cast<std::int32_t>(i) * (stretto_rank(comm) + 1);
         move(mine, true);
+        device_.settle(); // for which the stream does not wait
     }
     stretto_status begin(stretto_comm comm) {
         check(stretto_stream_begin(stream_));

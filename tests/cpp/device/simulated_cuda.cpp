@@ -24,12 +24,11 @@ struct IpcHandle {
 // Null if there is none.
 // The device keeps streams as long as the process, also those of threads that have ended.
 Stream *stream_of(Device &device, Stream *handle) {
-    static Stream *legacy = nullptr;
     thread_local Stream *own = nullptr;
     const auto number = reinterpret_cast<std::uintptr_t>(handle);
     Stream *stream = handle;
     if (number <= 2) {
-        Stream *&standing = number == 2 ? own : legacy;
+        Stream *&standing = number == 2 ? own : device.legacy;
         if (standing == nullptr)
             standing = &device.all_streams.emplace_back();
         stream = standing;
@@ -298,7 +297,9 @@ int cuMemAlloc_v2(Address *pointer, std::size_t bytes) {
 }
 int cuMemFree_v2(Address pointer) {
     Device &device = Device::get();
-    const std::lock_guard lock(device.mutex);
+    std::unique_lock lock(device.mutex);
+    if (const auto found = device.allocations.find(pointer); found != device.allocations.end())
+        device.settle_staged(lock, device.memory(pointer), found->second);
     device.owners.erase(reinterpret_cast<const void *>(pointer));
     device.forget_buffer(pointer);
     return device.allocations.erase(pointer) == 1 ? kSuccess : kInvalidValue;
@@ -401,6 +402,31 @@ int cuStreamSynchronize(Stream *stream) {
     ++device.counts.synchronizations;
     device.drain(lock, *found);
     return device.error;
+}
+int cuStreamQuery(Stream *stream) {
+    Device &device = Device::get();
+    const std::lock_guard lock(device.mutex);
+    if (!has_context())
+        return kInvalidContext;
+    const Stream *const found = stream_of(device, stream);
+    if (found == nullptr)
+        return kInvalidHandle;
+    if (found == device.legacy && device.any_captured(true))
+        return kCaptureImplicit;
+    if (found->captured || disturbs_capture(device))
+        return kCaptureUnsupported;
+    if (device.error != kSuccess)
+        return device.error;
+    return device.is_idle(*found) ? kSuccess : kNotReady;
+}
+int cuStreamGetFlags(Stream *stream, unsigned *flags) {
+    Device &device = Device::get();
+    const std::lock_guard lock(device.mutex);
+    const Stream *const found = stream_of(device, stream);
+    if (found == nullptr)
+        return kInvalidHandle;
+    *flags = found->blocking ? 0 : 1;
+    return kSuccess;
 }
 int cuStreamWaitEvent(Stream *stream, Event *event, unsigned) {
     Device &device = Device::get();
@@ -676,13 +702,34 @@ int cuDeviceCanAccessPeer(int *can, int, int) {
     return kSuccess;
 }
 
+// The program's own, in the legacy default stream.
 int cuMemcpy(Address to, Address from, std::size_t bytes) {
     Device &device = Device::get();
-    const std::lock_guard lock(device.mutex);
+    std::unique_lock lock(device.mutex);
+    const bool target = device.on_device(to), source = device.on_device(from);
     for (const Address address : {to, from})
         if (device.on_device(address) && !device.allocated(address, bytes))
             return kIllegalAddress;
-    std::memcpy(device.memory(to), device.memory(from), bytes);
+    Stream &legacy = *stream_of(device, nullptr);
+    Operation operation;
+    operation.to = device.memory(to);
+    operation.from = device.memory(from);
+    operation.bytes = bytes;
+    operation.by_memcpy = true;
+    if (target && (source || !device.is_pinned(operation.from, bytes))) { // does not wait for it
+        operation.engine = source ? inside : to_device;
+        if (!source)
+            operation.staged.assign(operation.from, operation.from + bytes);
+        return device.enqueue(legacy, std::move(operation));
+    }
+    Event before;
+    Operation mark;
+    mark.kind = Operation::Kind::record;
+    mark.event = &before;
+    mark.mark = ++before.recorded;
+    device.enqueue(legacy, std::move(mark));
+    device.drain(lock, legacy);
+    std::memcpy(operation.to, operation.from, bytes);
     return kSuccess;
 }
 

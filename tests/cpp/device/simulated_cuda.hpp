@@ -3,19 +3,22 @@
 //
 // Device memory has addresses that the CPU cannot read or write: a look ends the process.  Copies
 // are made by three engines, from the device, to the device and inside it, each by a thread of its
-// own.  A copy takes a latency and then its bytes at a bandwidth.  Copies of one stream happen in
-// their order; copies of different streams on one engine in any order, by a random number.  Pinned
-// host memory is read and written when the copy happens, and not when it is issued, so a buffer
-// that is touched too early gives a wrong result.  As the real driver does, a copy from the device
-// to memory that is not pinned returns when it is complete, and one to the device reads such memory
-// at once.  A stream waits for events of others and for words of host memory, as it is told.
-// Kernels are those of Stretto, compiled for the CPU: a thread of the device runs them.  Processes
-// share one device: each opens the memory of others by their handles.  They take turns: kernels,
-// and copies inside the device, of all processes that a program forks are counted as turns when
-// they come after one of another process.
+// own.  A copy takes a latency and then its bytes at a bandwidth, but those of cuMemcpy no time.
+// Copies of one stream happen in their order; copies of different streams on one engine in any
+// order, by a random number.  Pinned host memory is read and written when the copy happens, and not
+// when it is issued, so a buffer that is touched too early gives a wrong result.  As the real
+// driver does, a copy from the device to memory that is not pinned returns when it is complete, and
+// one to the device reads such memory at once; the bytes reach the device when the stream has come
+// so far, also those of cuMemcpy, which belongs to the legacy default stream.  A stream waits for
+// events of others and for words of host memory, as it is told.  Kernels are those of Stretto,
+// compiled for the CPU: a thread of the device runs them.  Processes share one device: each opens
+// the memory of others by their handles.  They take turns: kernels, and copies inside the device,
+// of all processes that a program forks are counted as turns when they come after one of another
+// process.
 //
-// The default streams are like others: they wait for no other stream unless they are told to, so
-// what the real ones would order is not.
+// The legacy default stream, one for all contexts, waits for all streams that were not made with
+// CU_STREAM_NON_BLOCKING, and these for it: what a stream is given comes after what the others have
+// been given.
 #pragma once
 
 #include <cstddef>
@@ -57,7 +60,7 @@ void simulated_cuda_reset();                  // of the counts
 void simulated_cuda_counts(Counts *counts);
 // The copy or kernel after so many others, and all later ones, fail with this error; 0: none.
 void simulated_cuda_fail(std::uint64_t after_copies, int error);
-// No copy happens until it is called again with false.
+// No copy but those of cuMemcpy happens until it is called again with false.
 void simulated_cuda_hold(bool held);
 // Streams share one hardware queue: no copy begins while a stream waits for a word.
 void simulated_cuda_share_queue(bool shared);

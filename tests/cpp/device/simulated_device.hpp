@@ -63,16 +63,19 @@ struct Event {
 
 enum Engine : int { from_device, to_device, inside, kEngines };
 
+struct Stream;
 struct Operation {
     // An engine copies; the others happen when their turn in the stream comes.
-    enum class Kind { copy, record, wait_event, wait_value } kind = Kind::copy;
+    enum class Kind { copy, record, wait_event, wait_value, wait_stream } kind = Kind::copy;
     Engine engine = inside;
     std::byte *to = nullptr;
     const std::byte *from = nullptr;
     std::size_t bytes = 0;
     std::function<void()> kernel;  // in place of a copy
     std::vector<std::byte> staged; // of host memory that was read at once
+    bool by_memcpy = false;        // the program's own: neither slow, held nor counted
     Event *event = nullptr;
+    Stream *stream = nullptr; // is to have done so much
     std::uint64_t mark = 0;
     const std::atomic<std::uint32_t> *word = nullptr; // is to reach the value
     std::uint32_t value = 0;
@@ -81,9 +84,10 @@ struct Operation {
 
 struct Stream {
     std::deque<Operation> operations;
-    bool busy = false;     // an engine works on the first
-    bool captured = false; // into a graph
-    bool blocking = true;  // the legacy default stream waits for it
+    std::uint64_t given = 0, done = 0; // of them, ever
+    bool busy = false;                 // an engine works on the first
+    bool captured = false;             // into a graph
+    bool blocking = true; // the legacy default stream waits for it, and it for that one
 };
 
 // Two contexts at one address at different times have different numbers.
@@ -144,6 +148,7 @@ public:
     std::set<Stream *> streams;
     // Also those that are destroyed: so a new one has another handle.
     std::deque<Stream> all_streams;
+    Stream *legacy = nullptr; // the default stream of all threads and contexts
     std::set<const Event *> events;
     std::set<const Context *> contexts;
     std::map<const void *, const Context *> owners; // of memory, registrations, streams, events
@@ -297,8 +302,14 @@ public:
 
     // Copies when its turn comes.
     int enqueue(Stream &stream, Operation operation) {
-        operation.asked = Clock::now();
-        stream.operations.push_back(std::move(operation));
+        if (&stream == legacy) {
+            for (Stream *const other : streams)
+                if (other != legacy && other->blocking)
+                    let_wait(stream, *other);
+        } else if (legacy != nullptr && stream.blocking) {
+            let_wait(stream, *legacy);
+        }
+        give(stream, std::move(operation));
         changed.notify_all();
         return kSuccess;
     }
@@ -327,8 +338,26 @@ public:
             note_request();
     }
 
+    // Returns when the stream has done all that it has been given so far.
     void drain(std::unique_lock<std::mutex> &lock, Stream &stream) {
-        changed.wait(lock, [&] { return stream.operations.empty(); });
+        changed.wait(lock, [&, mark = stream.given] { return stream.done >= mark; });
+    }
+    bool is_idle(const Stream &stream) {
+        if (pass_all())
+            changed.notify_all();
+        return stream.operations.empty();
+    }
+    // Returns when no copy will write there any more whose bytes were read long ago.
+    void settle_staged(std::unique_lock<std::mutex> &lock, const std::byte *first,
+                       std::size_t bytes) {
+        changed.wait(lock, [&] {
+            return std::ranges::none_of(streams, [&](const Stream *stream) {
+                return std::ranges::any_of(stream->operations, [&](const Operation &operation) {
+                    return !operation.staged.empty() && operation.to >= first &&
+                           operation.to < first + bytes;
+                });
+            });
+        });
     }
 
 private:
@@ -346,6 +375,24 @@ private:
             std::thread([this, engine] { run(static_cast<Engine>(engine)); }).detach();
     }
 
+    static void give(Stream &stream, Operation operation) {
+        operation.asked = Clock::now();
+        stream.operations.push_back(std::move(operation));
+        ++stream.given;
+    }
+    static void end_first(Stream &stream) {
+        stream.operations.pop_front();
+        ++stream.done;
+    }
+    static void let_wait(Stream &stream, Stream &other) {
+        if (other.operations.empty())
+            return;
+        Operation wait;
+        wait.kind = Operation::Kind::wait_stream;
+        wait.stream = &other;
+        wait.mark = other.given;
+        give(stream, std::move(wait));
+    }
     // Whether an operation that no engine performs has happened, its turn having come.
     bool pass(Operation &first) {
         switch (first.kind) {
@@ -353,6 +400,8 @@ private:
             first.event->happened = std::max(first.event->happened, first.mark);
             return true;
         case Operation::Kind::wait_event: return first.event->happened >= first.mark;
+        case Operation::Kind::wait_stream: // one that is destroyed does nothing more
+            return first.stream->done >= first.mark || !streams.contains(first.stream);
         case Operation::Kind::wait_value:
             watches_ = true;
             // As integers that wrap around (CU_STREAM_WAIT_VALUE_GEQ).
@@ -368,7 +417,7 @@ private:
         for (Stream *const stream : streams)
             while (!stream->busy && !stream->operations.empty() &&
                    pass(stream->operations.front())) {
-                stream->operations.pop_front();
+                end_first(*stream);
                 any = true;
             }
         return any;
@@ -379,7 +428,8 @@ private:
         for (Stream *const stream : streams)
             if (!stream->busy && !stream->operations.empty() &&
                 stream->operations.front().kind == Operation::Kind::copy &&
-                stream->operations.front().engine == engine)
+                stream->operations.front().engine == engine &&
+                (!held || stream->operations.front().by_memcpy))
                 ready.push_back(stream);
         return ready.empty() ? nullptr : ready[random() % ready.size()];
     }
@@ -392,8 +442,7 @@ private:
                 changed.notify_all();
                 continue; // others may wait for an event that has just happened
             }
-            Stream *const stream =
-                held || (shared_queue && a_stream_waits()) ? nullptr : next(engine);
+            Stream *const stream = shared_queue && a_stream_waits() ? nullptr : next(engine);
             if (stream == nullptr) {
                 if (watches_) // nobody tells of a word of host memory
                     changed.wait_for(lock, std::chrono::microseconds(50));
@@ -404,9 +453,12 @@ private:
             Operation &first = stream->operations.front();
             stream->busy = true;
             const double cost =
-                (engine == inside && turns->take() ? speed.turn_us : 0) + speed.latency_us +
-                (speed.bytes_per_us > 0 ? static_cast<double>(first.bytes) / speed.bytes_per_us
-                                        : 0);
+                first.by_memcpy
+                    ? 0
+                    : (engine == inside && turns->take() ? speed.turn_us : 0) + speed.latency_us +
+                          (speed.bytes_per_us > 0
+                               ? static_cast<double>(first.bytes) / speed.bytes_per_us
+                               : 0);
             // By the model: that this thread wakes late delays no later copy.
             const Clock::time_point begin = std::max(free, first.asked);
             const Clock::time_point end =
@@ -423,8 +475,9 @@ private:
                 std::memcpy(first.to, first.staged.empty() ? first.from : first.staged.data(),
                             first.bytes);
             lock.lock();
-            account(engine, begin, end);
-            stream->operations.pop_front();
+            if (!first.by_memcpy)
+                account(engine, begin, end);
+            end_first(*stream);
             stream->busy = false;
             changed.notify_all();
         }

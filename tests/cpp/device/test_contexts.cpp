@@ -39,9 +39,12 @@ std::int32_t *device_memory() {
     return reinterpret_cast<std::int32_t *>(pointer);
 }
 
+// Not one that the default stream waits for: that of another rank here, which is a thread, is the
+// same.
 void *new_stream() {
+    constexpr unsigned kNonBlocking = 1;
     void *stream = nullptr;
-    check_cuda(cuStreamCreate(&stream, 0));
+    check_cuda(cuStreamCreate(&stream, kNonBlocking));
     return stream;
 }
 
@@ -60,6 +63,7 @@ void use(stretto_comm comm) {
         numbers[i] = static_cast<std::int32_t>(i % 97) + stretto_rank(comm);
     std::int32_t *const data = device_memory();
     check_cuda(cuMemcpy(test::address(data), test::address(numbers.data()), kBytes));
+    check_cuda(cuStreamSynchronize(nullptr)); // the other stream does not
     void *const stream = new_stream();
     for (int call = 0; call < 2; ++call)
         check(sum(comm, data, stream));

@@ -68,10 +68,12 @@ TEST_CASE("an error of the device ends messages on all ranks, whichever copy it 
             CAPTURE(text);
             CHECK(status == STRETTO_ERR_SYSTEM);
             CHECK(contains(text, "rank "));
-            CHECK((contains(text, " in send(") || contains(text, " in recv(") ||
-                   contains(text, "in alltoallv")));
-            CHECK(contains(text, "from or to the device failed: "));
-            CHECK((contains(text, "cuMemcpyAsync") || contains(text, "cuEventQuery")));
+            if (!contains(text, "the program's work in CUDA's default stream")) { // before a call
+                CHECK((contains(text, " in send(") || contains(text, " in recv(") ||
+                       contains(text, "in alltoallv")));
+                CHECK(contains(text, "from or to the device failed: "));
+                CHECK((contains(text, "cuMemcpyAsync") || contains(text, "cuEventQuery")));
+            }
             CHECK(contains(text, "CUDA_ERROR_ILLEGAL_ADDRESS (an illegal memory access"));
         });
         simulated_cuda::simulated_cuda_fail(0, 0);

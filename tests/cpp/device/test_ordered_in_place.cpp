@@ -226,6 +226,7 @@ TEST_CASE("memory is opened again in another context") {
                 for (std::size_t i = 0; i < kCount; ++i)
                     mine[i] = static_cast<std::int32_t>(i) * (stretto_rank(comm) + 1);
                 test::check_cuda(cuMemcpy(memory, test::address(mine.data()), 4 * kCount));
+                test::check_cuda(cuStreamSynchronize(nullptr)); // the other stream does not
                 check(stretto_stream_begin(stream));
                 check(stretto_iallreduce(comm, STRETTO_IN_PLACE, reinterpret_cast<void *>(memory),
                                          kCount, STRETTO_INT32, STRETTO_SUM, nullptr));

@@ -36,6 +36,7 @@ public:
                         kBytes);
             ins.push_back(on_device_[k]);
         }
+        device.settle();
         outs.assign(on_device_.begin() + static_cast<std::ptrdiff_t>(operands), on_device_.end());
         std::vector<const void *> all;
         for (const auto &each : host_)
@@ -157,6 +158,7 @@ TEST_CASE("a map in place is one kernel") {
             for (std::size_t i = 0; i < kElements; ++i)
                 values[i] = static_cast<float>(i % 1000) - 500.25f;
             device.copy(memory, reinterpret_cast<const std::byte *>(values.data()), kBytes);
+            device.settle();
             const reduce::ElementMap map{mapping, Dtype::f32, constant};
             REQUIRE(executor.maps(memory, map));
             simulated_cuda::simulated_cuda_reset();

@@ -15,6 +15,9 @@ import numpy as np
 CODES = {"int": 0, "uint": 1, "float": 2, "bfloat": 4, "complex": 5, "bool": 6}  # of DLPack
 KINDS = {"int": "i", "uint": "u", "float": "f", "bfloat": "V", "complex": "c", "bool": "b"}
 
+LEGACY = 1  # the default stream of all threads
+NON_BLOCKING = 1  # the default stream does not wait for the stream
+
 
 def kind_and_bits(dtype: str) -> tuple[str, int]:
     kind = dtype.rstrip("0123456789")
@@ -37,6 +40,7 @@ class Driver:
         self.handed: list[ctypes.Structure] = []
         self.used = 0
         self.waiting: list[int] = []  # gates that are closed, in their order
+        self.held = 0  # the stream of the last one
 
     def call(self, name: str, *arguments: object) -> None:
         context = c_void_p()
@@ -61,8 +65,12 @@ class Driver:
 
     def close_gate(self, stream: int) -> None:
         """What comes next on the stream happens when somebody waits for it."""
+        if self.waiting and self.held == stream:
+            return  # it comes behind that gate
+        self.held = stream
         self.used += 1
         self.waiting.append(self.used)
+        self.words[self.used] = 0
         word = ctypes.addressof(self.words) + 4 * self.used
         self.call("cuStreamWaitValue32_v2", c_void_p(stream), c_uint64(word), 1, 0)
 
@@ -136,17 +144,21 @@ class Array:
     ):
         self.driver, self.dtype, self.values = driver, dtype, values
         self.read_only, self.strides = read_only, strides  # of elements
-        self.stream = driver.made("cuStreamCreate", 0)
+        self.stream = driver.made("cuStreamCreate", NON_BLOCKING)
         self.data = driver.made("cuMemAlloc_v2", c_uint64(max(values.nbytes, 1)))
-        self.source = driver.pinned(max(values.nbytes, 1), c_uint8)
-        ctypes.memmove(self.source, values.ctypes.data, values.nbytes)
+        self.fill(late)
+
+    def fill(self, late: bool) -> None:
+        driver, size = self.driver, self.values.nbytes
+        self.source = driver.pinned(max(size, 1), c_uint8)
+        ctypes.memmove(self.source, self.values.ctypes.data, size)
         if late:
             driver.close_gate(self.stream)
         driver.call(
             "cuMemcpyAsync",
             c_uint64(self.data),
             c_uint64(ctypes.addressof(self.source)),
-            c_uint64(values.nbytes),
+            c_uint64(size),
             c_void_p(self.stream),
         )
         if not late:
@@ -171,7 +183,7 @@ class Array:
 
 
 class ByInterface(Array):
-    """As Numba has them."""
+    """As CuPy has them."""
 
     version, mask = 3, None
 
@@ -193,6 +205,20 @@ class ByInterface(Array):
             "mask": self.mask,
             "stream": self.work,
         }
+
+
+class OfDefaultStream(ByInterface):
+    """As Numba's to_device leaves them: no stream is named, and the copy may not have ended."""
+
+    @property
+    def work(self) -> None:
+        return None
+
+    def fill(self, late: bool) -> None:
+        if late:
+            self.driver.close_gate(LEGACY)
+        source, size = c_uint64(self.values.ctypes.data), c_uint64(self.values.nbytes)
+        self.driver.call("cuMemcpy", c_uint64(self.data), source, size)
 
 
 class ByDlpack(Array):

@@ -15,6 +15,7 @@ from cuda_arrays import (
     ByManagedMemory,
     ByOldDlpack,
     Driver,
+    OfDefaultStream,
     encode,
 )
 from stretto import IN_PLACE, _core
@@ -22,7 +23,7 @@ from stretto import IN_PLACE, _core
 driver = Driver(sys.argv[1])
 comm = stretto.init()
 RANK, SIZE = comm.rank, comm.size
-KINDS = [ByInterface, ByDlpack, ByOldDlpack, ByManagedMemory, ByDescription]
+KINDS = [ByInterface, OfDefaultStream, ByDlpack, ByOldDlpack, ByManagedMemory, ByDescription]
 
 
 def numbers(rank: int, count: int) -> np.ndarray:
