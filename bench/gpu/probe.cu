@@ -212,6 +212,7 @@ constexpr Named kItems[] = {
     {"device", device_item},   {"start", start_item}, {"ipc", ipc_item},
     {"vmm", vmm_item},         {"event", event_item}, {"memop", memop_item},
     {"waiter", waiter_item},   {"small", small_item}, {"copy", copy_item},
+    {"blocking", blocking_item},
     {"onepass", onepass_item}, {"host", host_item},   {"hosts", hosts_item},
 };
 

@@ -244,6 +244,7 @@ void vmm_item(Rank &rank);
 void event_item(Rank &rank);
 void memop_item(Rank &rank);
 void waiter_item(Rank &rank);
+void blocking_item(Rank &rank);
 void small_item(Rank &rank);
 void copy_item(Rank &rank);
 void onepass_item(Rank &rank);

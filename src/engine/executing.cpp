@@ -71,7 +71,7 @@ void Engine::prefetch(Run &run, std::uint32_t index) {
     const Step &step = run.plan->steps[index];
     // Perhaps a kernel reads them where they are, with those of all ranks.
     if (run.attached && signals_.listings.load(std::memory_order_relaxed) ==
-                                    devices_[rank_].opened.load(std::memory_order_relaxed))
+                            devices_[rank_].opened.load(std::memory_order_relaxed))
         return;
     if (step.operands < 2 || run.call->reduce == nullptr || !run.issued->may_prefetch(index))
         return;
