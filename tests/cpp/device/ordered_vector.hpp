@@ -135,6 +135,13 @@ inline Counts counts_of(OrderedVector &vector, stretto_comm comm, bool &right) {
     return counted();
 }
 
+// Whether nothing was copied, nor asked of the driver that a repeated call does not need.
+inline bool asks_nothing(const Counts &counts) {
+    return counts.copies == 0 && counts.opened == 0 && counts.handles == 0 &&
+           counts.asked_while_waiting == 0 && counts.streams == 0 && counts.host_allocations == 0 &&
+           counts.host_registrations == 0;
+}
+
 inline bool in_place(const Counts &counts) {
     return counts.launches != 0 && counts.copies == 0 && counts.opened == 0 &&
            counts.handles == 0 && counts.asked_while_waiting == 0;

@@ -52,12 +52,6 @@ std::uint64_t turns_of_call(OrderedVector &vector, stretto_comm comm, Order orde
     return simulated_cuda::simulated_cuda_turns() - before;
 }
 
-bool asks_nothing(const Counts &counts) {
-    return counts.copies == 0 && counts.opened == 0 && counts.handles == 0 &&
-           counts.asked_while_waiting == 0 && counts.streams == 0 && counts.host_allocations == 0 &&
-           counts.host_registrations == 0;
-}
-
 } // namespace
 
 TEST_CASE("one process launches all kernels, and no turn changes") {

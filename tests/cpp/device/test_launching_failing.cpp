@@ -8,8 +8,10 @@
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
+#include <utility>
 #include <vector>
 
+#include "device/held_kernels.hpp"
 #include "device/ordered_vector.hpp"
 #include "support/environment.hpp"
 #include "support/shared_counter.hpp"
@@ -18,15 +20,6 @@
 using namespace test;
 
 namespace {
-
-// Runs `then` in a thread when this process has launched so many kernels since the last reset.
-std::thread when_launched(std::uint64_t kernels, const std::function<void()> &then) {
-    return std::thread([=] {
-        while (counted().launches < kernels)
-            std::this_thread::sleep_for(std::chrono::milliseconds(1));
-        then();
-    });
-}
 
 // Repeated calls, until ranks have opened one another's memory.
 bool warm(OrderedVector &vector, stretto_comm comm) {
@@ -131,7 +124,7 @@ TEST_CASE("a call that fails waits for kernels that a delegate has taken, of any
         for (const Order order : {Order::stream, Order::host}) {
             CAPTURE(static_cast<int>(how));
             CAPTURE(static_cast<int>(order));
-            SharedCounter launched, ended, released;
+            HeldKernels held;
             const auto codes = on_processes(kRanks, [&](stretto_comm comm) {
                 OnDevice device;
                 check(stretto_force_algorithm(comm, "direct"));
@@ -141,38 +134,13 @@ TEST_CASE("a call that fails waits for kernels that a delegate has taken, of any
                 vector.fill(comm);
                 check(stretto_barrier(comm));
                 std::thread other;
-                if (stretto_rank(comm) == 0) { // its kernels, which are those of all, stand still
-                    simulated_cuda::simulated_cuda_hold(true);
-                    simulated_cuda::simulated_cuda_reset();
-                    other = when_launched(kRanks, [&] {
-                        ++*launched;
-                        ended.await(1);
-                        std::this_thread::sleep_for(std::chrono::milliseconds(300));
-                        ++*released;
-                        simulated_cuda::simulated_cuda_hold(false);
-                    });
-                } else if (stretto_rank(comm) == 2) {
-                    other = std::thread([&] {
-                        launched.await(1);
-                        if (how == Ends::aborts)
-                            (void)stretto_comm_abort(comm, "of the test");
-                        ++*ended;
-                        if (how == Ends::dies)
-                            kill(getpid(), SIGKILL);
-                    });
-                }
-                stretto_status status = STRETTO_OK;
-                if (order == Order::stream) {
-                    status = vector.begin(comm);
-                    vector.synchronize();
-                } else {
-                    status = vector.sum_blocking(comm);
-                }
-                const bool waited = *released == 1;
-                if (other.joinable())
-                    other.join();
-                return waited && (status == STRETTO_OK) == (order == Order::stream) ? kRight
-                                                                                    : kWrong;
+                if (stretto_rank(comm) == 0) // its kernels are those of all
+                    other = held.hold(kRanks);
+                else if (stretto_rank(comm) == 2 && how == Ends::aborts)
+                    other = held.fail([&] { (void)stretto_comm_abort(comm, "of the test"); });
+                else if (stretto_rank(comm) == 2)
+                    other = held.fail([] {}, [] { kill(getpid(), SIGKILL); });
+                return held.sum(vector, comm, order, std::move(other));
             });
             CHECK(codes == std::vector<int>{kRight, kRight, how == Ends::dies ? -SIGKILL : kRight});
         }

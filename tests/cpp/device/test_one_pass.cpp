@@ -12,10 +12,12 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/types.hpp"
 #include "device/allreduce.hpp"
+#include "device/held_kernels.hpp"
 #include "device/ordered_vector.hpp"
 #include "stretto/communicators.h"
 #include "support/environment.hpp"
@@ -47,12 +49,6 @@ Counts counts_of_calls(OrderedVector &vector, stretto_comm comm, Order order, bo
     const Counts counts = counted();
     check(stretto_barrier(comm));
     return counts;
-}
-
-bool asks_nothing(const Counts &counts) {
-    return counts.copies == 0 && counts.opened == 0 && counts.handles == 0 &&
-           counts.asked_while_waiting == 0 && counts.streams == 0 && counts.host_allocations == 0 &&
-           counts.host_registrations == 0;
 }
 
 // Whether those calls were one kernel each, of the first rank.
@@ -294,11 +290,7 @@ TEST_CASE("ranks hear of a leader that dies, in its pass or before it") {
                         kill(getpid(), SIGKILL);
                     simulated_cuda::simulated_cuda_hold(true);
                     simulated_cuda::simulated_cuda_reset();
-                    other = std::thread([] {
-                        while (counted().launches == 0)
-                            std::this_thread::sleep_for(std::chrono::milliseconds(1));
-                        kill(getpid(), SIGKILL);
-                    });
+                    other = when_launched(1, [] { kill(getpid(), SIGKILL); });
                 }
                 if (order == Order::host)
                     (void)vector.sum_blocking(comm);
@@ -316,7 +308,7 @@ TEST_CASE("ranks hear of a leader that dies, in its pass or before it") {
 TEST_CASE("a call that fails waits for the pass of the leader, which writes to all") {
     for (const Order order : {Order::stream, Order::host}) {
         CAPTURE(static_cast<int>(order));
-        SharedCounter launched, ended, released;
+        HeldKernels held;
         on_free_ranks(kRanks, [&](stretto_comm comm) {
             OnDevice device;
             OrderedVector vector(device, kCount, new_stream());
@@ -325,36 +317,11 @@ TEST_CASE("a call that fails waits for the pass of the leader, which writes to a
             vector.fill(comm);
             check(stretto_barrier(comm));
             std::thread other;
-            if (stretto_rank(comm) == 0) {
-                simulated_cuda::simulated_cuda_hold(true);
-                simulated_cuda::simulated_cuda_reset();
-                other = std::thread([&] {
-                    while (counted().launches == 0)
-                        std::this_thread::sleep_for(std::chrono::milliseconds(1));
-                    ++*launched;
-                    ended.await(1);
-                    std::this_thread::sleep_for(std::chrono::milliseconds(300));
-                    ++*released;
-                    simulated_cuda::simulated_cuda_hold(false);
-                });
-            } else if (stretto_rank(comm) == 2) {
-                other = std::thread([&] {
-                    launched.await(1);
-                    (void)stretto_comm_abort(comm, "of the test");
-                    ++*ended;
-                });
-            }
-            stretto_status status = STRETTO_OK;
-            if (order == Order::stream) {
-                status = vector.begin(comm);
-                vector.synchronize();
-            } else {
-                status = vector.sum_blocking(comm);
-            }
-            const bool waited = *released == 1;
-            if (other.joinable())
-                other.join();
-            return waited && (status == STRETTO_OK) == (order == Order::stream) ? kRight : kWrong;
+            if (stretto_rank(comm) == 0)
+                other = held.hold(1);
+            else if (stretto_rank(comm) == 2)
+                other = held.fail([&] { (void)stretto_comm_abort(comm, "of the test"); });
+            return held.sum(vector, comm, order, std::move(other));
         });
     }
 }

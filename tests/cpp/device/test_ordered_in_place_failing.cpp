@@ -2,15 +2,15 @@
 // What fails while calls in the order of a stream use memory of other ranks in place.
 #include "doctest.h"
 
-#include <chrono>
 #include <csignal>
 #include <string>
 #include <thread>
 #include <unistd.h>
+#include <utility>
 #include <vector>
 
+#include "device/held_kernels.hpp"
 #include "device/ordered_vector.hpp"
-#include "support/shared_counter.hpp"
 #include "support/text.hpp"
 
 using namespace test;
@@ -41,7 +41,7 @@ TEST_CASE("memory that cannot be opened is an error that names both ranks and a 
 TEST_CASE("a call that fails waits for kernels of other ranks in its memory") {
     for (const Order order : {Order::stream, Order::host}) {
         CAPTURE(static_cast<int>(order));
-        test::SharedCounter launched, failed, released;
+        test::HeldKernels held;
         const auto codes = test::on_processes(kRanks, [&](stretto_comm comm) {
             test::OnDevice device;
             check(stretto_force_algorithm(comm, "direct"));
@@ -51,36 +51,11 @@ TEST_CASE("a call that fails waits for kernels of other ranks in its memory") {
             vector.fill(comm);
             check(stretto_barrier(comm));
             std::thread other;
-            if (stretto_rank(comm) == 1) { // its kernel stands still
-                simulated_cuda::simulated_cuda_hold(true);
-                simulated_cuda::simulated_cuda_reset();
-                other = std::thread([&] {
-                    while (counted().launches == 0)
-                        std::this_thread::sleep_for(std::chrono::milliseconds(1));
-                    ++*launched;
-                    failed.await(1);
-                    std::this_thread::sleep_for(std::chrono::milliseconds(300));
-                    ++*released;
-                    simulated_cuda::simulated_cuda_hold(false);
-                });
-            } else if (stretto_rank(comm) == 0) {
-                other = std::thread([&] {
-                    launched.await(1);
-                    (void)stretto_comm_abort(comm, "of the test");
-                    ++*failed;
-                });
-            }
-            stretto_status status = STRETTO_OK;
-            if (order == Order::stream) {
-                status = vector.begin(comm);
-                vector.synchronize();
-            } else {
-                status = vector.sum_blocking(comm);
-            }
-            const bool waited = *released == 1;
-            if (other.joinable())
-                other.join();
-            return waited && (status == STRETTO_OK) == (order == Order::stream) ? kRight : kWrong;
+            if (stretto_rank(comm) == 1)
+                other = held.hold(1);
+            else if (stretto_rank(comm) == 0)
+                other = held.fail([&] { (void)stretto_comm_abort(comm, "of the test"); });
+            return held.sum(vector, comm, order, std::move(other));
         });
         CHECK(codes == std::vector<int>(kRanks, kRight));
     }
