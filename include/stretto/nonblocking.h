@@ -118,10 +118,12 @@ STRETTO_API stretto_status stretto_request_free(stretto_request *request);
  * While a stream waits for a call, the program must not let the host wait for the stream in
  * cudaFree, cudaFreeHost, or a copy from device memory that is not to pinned memory: the driver
  * would let Stretto's threads begin nothing meanwhile.  cudaStreamSynchronize, cudaEventSynchronize
- * and cudaDeviceSynchronize may wait. stretto_stream_follow: the same, but the stream does not
- * wait.  Calls begin behind what it was given before; what it is given after them may run at any
- * time.  The host waits for the request, which may not be NULL; then the result is there for all
- * streams.  No call of the driver waits for Stretto. */
+ * and cudaDeviceSynchronize may wait.
+ *
+ * stretto_stream_follow: the same, but the stream does not wait.  Calls begin behind what it was
+ * given before; what it is given after them may run at any time.  The host waits for the request,
+ * which may not be NULL; then the result is there for all streams.  No call of the driver waits for
+ * Stretto. */
 STRETTO_API stretto_status stretto_stream_begin(void *stream);
 STRETTO_API stretto_status stretto_stream_follow(void *stream);
 STRETTO_API stretto_status stretto_stream_end(void);

@@ -200,6 +200,8 @@ private:
     void collect(Run &run);
     void add_issued(Run &run, const IssuedSteps::Slot &slot);
     void forget_issued(Run &run, std::uint32_t step);
+    void count_issued(const Executor &executor);
+    void count_ended();
 
     // delegated_passes.cpp
     bool delegate_pass(Run &run, const Step &step, IssuedSteps::Slot &slot,

@@ -145,13 +145,22 @@ bool Engine::issue_pass(Run &run, const Step &step, int outs, transport::Locatio
 
 void Engine::add_issued(Run &run, const IssuedSteps::Slot &slot) {
     run.issued->add(slot);
-    const std::uint64_t nap_ns = run.call->execution->executor->longest_nap();
-    nap_ns_ = ++issued_ == 1 ? nap_ns : std::min(nap_ns_, nap_ns);
+    count_issued(*run.call->execution->executor);
 }
 
 // An issued step that has ended.
 void Engine::forget_issued(Run &run, std::uint32_t step) {
     run.issued->remove(step);
+    count_ended();
+}
+
+// An executor has taken a step, or the pass of a call.
+void Engine::count_issued(const Executor &executor) {
+    const std::uint64_t nap_ns = executor.longest_nap();
+    nap_ns_ = ++issued_ == 1 ? nap_ns : std::min(nap_ns_, nap_ns);
+}
+
+void Engine::count_ended() {
     if (--issued_ == 0)
         nap_ns_ = transport::kNoNap;
     mine_.passes.store(issued_, std::memory_order_release);

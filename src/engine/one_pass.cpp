@@ -27,8 +27,7 @@ static constexpr int kLeaderRank = 0;
 static std::optional<reduce::ElementMap> map_of_results(const Call &call) {
     if (call.pre_post == nullptr || call.pre_post->post.map == nullptr)
         return std::nullopt;
-    return reduce::ElementMap{call.pre_post->post.mapping, call.pre_post->dtype,
-                              call.pre_post->post.constant};
+    return call.pre_post->map_of_result();
 }
 
 // Called before the call is announced.
@@ -188,17 +187,14 @@ bool Engine::begin_one_pass(Run &run) {
         return false;
     }
     run.one_pass = OnePass::under_way;
-    const std::uint64_t nap_ns = executor.longest_nap();
-    nap_ns_ = ++issued_ == 1 ? nap_ns : std::min(nap_ns_, nap_ns);
+    count_issued(executor);
     return true;
 }
 
 // The device touches no buffer any more.
 void Engine::end_one_pass(Run &run) {
     run.one_pass = OnePass::asked;
-    if (--issued_ == 0)
-        nap_ns_ = transport::kNoNap;
-    mine_.passes.store(issued_, std::memory_order_release);
+    count_ended();
 }
 
 void Engine::go_by_steps(Run &run) {

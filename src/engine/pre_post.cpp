@@ -18,11 +18,6 @@ static bool in_other_memory(const Call &call) {
     return call.execution != nullptr && call.execution->memory != MemoryKind::host;
 }
 
-static reduce::ElementMap map_of_result(const Call &call) {
-    const PrePost &pre_post = *call.pre_post;
-    return {pre_post.post.mapping, pre_post.dtype, pre_post.post.constant};
-}
-
 static std::byte *mapped_result(const Run &run) {
     return reinterpret_cast<std::byte *>(run.base[1] + run.call->pre_post->post.first);
 }
@@ -52,8 +47,9 @@ void Engine::prepare(Run &run) {
     if (const PrePost::Mapped &after = call.pre_post->post;
         after.map != nullptr && in_other_memory(call)) {
         const std::size_t bytes = after.count * run.plan->element;
-        run.maps_there = bytes >= kLeastMapBytes &&
-                         call.execution->executor->maps(mapped_result(run), map_of_result(call));
+        run.maps_there =
+            bytes >= kLeastMapBytes &&
+            call.execution->executor->maps(mapped_result(run), call.pre_post->map_of_result());
         if (!run.maps_there && run.mapped.size() < bytes)
             run.mapped.resize(bytes);
     }
@@ -80,7 +76,7 @@ void Engine::finish(Run &run) {
         std::byte *const result = mapped_result(run);
         if (in_other_memory(call) && run.maps_there) {
             try {
-                call.execution->executor->map(result, after.count, map_of_result(call));
+                call.execution->executor->map(result, after.count, call.pre_post->map_of_result());
             } catch (const Error &error) {
                 fail(error.status(),
                      "a copy or reduction of " + here(run) + " failed: " + error.what());

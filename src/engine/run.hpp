@@ -55,6 +55,9 @@ struct PrePost {
     };
     Mapped pre, post;
     double divisor = 1; // a constant may point to this
+
+    // How an executor maps elements of the result, if `post` maps them.
+    reduce::ElementMap map_of_result() const { return {post.mapping, dtype, post.constant}; }
 };
 
 // A vector in several pieces of the caller's memory.  A call gathers them before its first step,
