@@ -79,10 +79,9 @@ CallEntry CallCache::make(const Request &request) {
     entry.in_place = where.in_place;
     if (schedule::reduces(request.collective))
         entry.pre_post = pre_post(request, entry);
-    entry.may_be_one_pass = request.collective == schedule::Collective::allreduce &&
-                            segment.ranks() > 1 && segment.placement().one_host() && whole != 0 &&
+    entry.may_be_one_pass = segment.ranks() > 1 && segment.placement().one_host() && whole != 0 &&
                             (!chosen.forced || chosen.algorithm == kOnePassAlgorithm) &&
-                            (entry.pre_post == nullptr || (entry.pre_post->operation == nullptr));
+                            (entry.pre_post == nullptr || entry.pre_post->operation == nullptr);
     entry.executions[0] = make_execution(MemoryKind::host, request, entry);
     entry.packed = descriptor(request) | (chosen.imported != nullptr ? kOfFileFlag : 0);
     entry.fingerprint = fingerprint(request, entry);
@@ -134,7 +133,8 @@ CallCache::make_execution(MemoryKind kind, const Request &request, const CallEnt
     const engine::Kernel kernel{schedule::reduces(request.collective), request.dtype, request.op,
                                 policies.now().rounding(), entry.reduce};
     if (executor != nullptr && executor->supports(kind, kernel))
-        return std::make_unique<engine::Execution>(engine::Execution{executor, kernel, kind});
+        return std::make_unique<engine::Execution>(engine::Execution{
+            executor, kernel, kind, entry.may_be_one_pass ? whole_call(request) : nullptr});
     if (kind == MemoryKind::host)
         return nullptr;
     const std::string memory(stretto::words(kind));
@@ -148,6 +148,32 @@ CallCache::make_execution(MemoryKind kind, const Request &request, const CallEnt
             "; copy the data to host memory first");
 }
 
+// Blocks are those that ranks own, or the vector.
+std::unique_ptr<const engine::WholeCall> CallCache::whole_call(const Request &request) const {
+    const std::size_t element = size_of(request.dtype);
+    const auto parts =
+        static_cast<std::size_t>(schedule::in_parts(request.collective) ? segment.ranks() : 1);
+    std::vector<std::uint64_t> bounds(parts + 1, 0);
+    for (std::size_t part = 0; part < parts; ++part)
+        bounds[part + 1] =
+            bounds[part] +
+            element * (request.shares == nullptr ? request.count : request.shares->counts[part]);
+    const bool averages = schedule::reduces(request.collective) && request.op == ReduceOp::avg;
+    const int root = schedule::rooted(request.collective) ? request.root : 0;
+    return std::make_unique<engine::WholeCall>(
+        schedule::Contract(request.collective, segment.ranks(), static_cast<schedule::Block>(parts),
+                           root),
+        bounds, averages ? std::optional(request.dtype) : std::nullopt);
+}
+
+// Whether one process gives the same result as the algorithm of the call, bit by bit if this is
+// asked for.
+bool CallCache::may_be_one_pass(const Request &request, const CallEntry &entry) const {
+    return entry.may_be_one_pass &&
+           (policies.now().reproducible == select::Reproducible::off ||
+            !schedule::reduces(request.collective) || entry.plan->algorithm == kOnePassAlgorithm);
+}
+
 engine::Call CallCache::call(const Request &request, const CallEntry &entry) const {
     engine::Call call;
     call.plan = entry.plan;
@@ -158,8 +184,8 @@ engine::Call CallCache::call(const Request &request, const CallEntry &entry) con
     call.execution = entry.executions[static_cast<std::size_t>(request.memory)].get();
     if (call.execution != nullptr) {
         call.one_pass =
-            entry.may_be_one_pass && (policies.now().reproducible == select::Reproducible::off ||
-                                      entry.plan->algorithm == kOnePassAlgorithm);
+            call.execution->whole != nullptr && may_be_one_pass(request, entry) &&
+            (request.input != nullptr || call.execution->whole->may_be_in_place(entry.in_place));
         call.input_part = {entry.input_first, entry.input_bytes};
         call.output_part = {entry.output_first, entry.output_bytes};
     }

@@ -110,6 +110,8 @@ private:
                                                     const CallEntry &entry) const;
     std::unique_ptr<const engine::Execution> make_execution(MemoryKind kind, const Request &request,
                                                             const CallEntry &entry) const;
+    std::unique_ptr<const engine::WholeCall> whole_call(const Request &request) const;
+    bool may_be_one_pass(const Request &request, const CallEntry &entry) const;
     void announce_refusal(const Request &request, std::uint64_t why,
                           engine::CallOrder::Hold &order);
     // Entries and plans are forgotten only at the beginning of a caller's call, before any part of

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <exception>
 #include <mutex>
+#include <new>
 #include <span>
 #include <string>
 #include <unistd.h>
@@ -12,12 +13,15 @@
 
 namespace stretto::device {
 
-template<class Kernel>
-void CudaExecutor::load_if_unknown(CudaKernels &kernels, CUcontext context, const Kernel &kernel) {
-    if (kernels.unknown(kernel))
+using engine::Kernel;
+
+template<class KernelOrMap>
+void CudaExecutor::load_if_unknown(CudaKernels &kernels, CUcontext context,
+                                   const KernelOrMap &wanted) {
+    if (kernels.unknown(wanted))
         waiting_streams_.ask_if_none([&] {
             const Current current(driver_, context);
-            kernels.load(kernel);
+            kernels.load(wanted);
         });
 }
 
@@ -31,41 +35,105 @@ CUfunction CudaExecutor::kernel_for(const StagedPass &pass) {
     return kernels.find(pass.kernel);
 }
 
-// A result that is mapped is stored once before, and copied to its other places after.
 void CudaExecutor::compute(StagedPass &pass) {
     constexpr auto kWay = CudaCopies::Way::inside;
     CudaCopies &copies = *pass.copies;
-    std::span<void *const> outs = pass.device_outs;
-    if (pass.then)
-        outs = outs.first(1);
-    copies.kernels().launch(pass.function, pass.kernel, outs, pass.ins, pass.bytes,
+    copies.kernels().launch(pass.function, pass.kernel, pass.device_outs, pass.ins, pass.bytes,
                             copies.stream(kWay));
-    if (pass.then) {
-        copies.kernels().launch(*pass.then, outs[0], pass.bytes / size_of(pass.kernel.dtype),
-                                copies.stream(kWay));
-        for (void *const out : std::span(pass.device_outs).subspan(1))
-            copies.copy(kWay, out, outs[0], pass.bytes);
-    }
     pass.event = copies.mark(kWay);
 }
 
-bool CudaExecutor::reduces_there(const void *memory, const engine::Kernel &kernel,
-                                 const reduce::ElementMap *then, std::size_t buffers) noexcept {
+// A kernel of one operand that copies bytes to any number of places.
+static constexpr Kernel kCopyKernel{true, Dtype::u8, ReduceOp::bor, reduce::Rounding::once};
+
+bool CudaExecutor::performs_there(const void *memory, const Kernel &kernel,
+                                  const reduce::ElementMap *then, std::size_t buffers) noexcept {
     try {
         const Place place = place_of(memory);
-        if (!place.on_device || !kernel.reduces || !fits_kernel(buffers))
+        if (!place.on_device || !fits_kernel(buffers))
             return false;
         const std::lock_guard lock(mutex_);
         CudaKernels &kernels = copies_of(place).kernels();
         const CUcontext context = context_of(driver_, place);
-        load_if_unknown(kernels, context, kernel);
+        load_if_unknown(kernels, context, kCopyKernel);
+        if (kernel.reduces)
+            load_if_unknown(kernels, context, kernel);
         if (then != nullptr)
             load_if_unknown(kernels, context, *then);
-        return kernels.find(kernel) != nullptr &&
+        return (!kernel.reduces || kernels.find(kernel) != nullptr) &&
                (then == nullptr || kernels.find(*then) != nullptr);
     } catch (const std::exception &) { // the passes of the call say why
         return false;
     }
+}
+
+// Null: they are not all in one context.
+CudaCopies *CudaExecutor::copies_of_all(std::span<const void *const> buffers) {
+    CUcontext context = nullptr;
+    for (const void *const buffer : buffers) {
+        const Place place = place_of(buffer);
+        if (!place.on_device)
+            return nullptr;
+        const CUcontext its = context_of(driver_, place);
+        if (context != nullptr && its != context)
+            return nullptr;
+        context = its;
+    }
+    return context == nullptr ? nullptr : &copies_in(context);
+}
+
+// To one place, or without the kernel, by the driver.
+static void copy_to_all(CudaCopies &copies, std::span<void *const> outs, const void *from,
+                        std::size_t bytes) {
+    constexpr auto kWay = CudaCopies::Way::inside;
+    CUfunction const function = copies.kernels().find(kCopyKernel);
+    if (outs.size() > 1 && function != nullptr)
+        copies.kernels().launch(function, kCopyKernel, outs, {&from, 1}, bytes,
+                                copies.stream(kWay));
+    else
+        for (void *const out : outs)
+            copies.copy(kWay, out, from, bytes);
+}
+
+// A result that is mapped is stored once before, and copied to its other places after.
+static void perform(CudaCopies &copies, const engine::PassList &list,
+                    const engine::PassList::Pass &pass) {
+    if (pass.ins.size() == 1)
+        return copy_to_all(copies, pass.outs, pass.ins[0], pass.bytes);
+    CudaKernels &kernels = copies.kernels();
+    CUstream const stream = copies.stream(CudaCopies::Way::inside);
+    const auto outs = list.then == nullptr ? pass.outs : pass.outs.first(1);
+    kernels.launch(kernels.find(list.kernel), list.kernel, outs, pass.ins, pass.bytes, stream);
+    if (list.then == nullptr)
+        return;
+    kernels.launch(*list.then, outs[0], pass.bytes / size_of(list.kernel.dtype), stream);
+    copy_to_all(copies, pass.outs.subspan(1), outs[0], pass.bytes);
+}
+
+engine::Executor::Issued CudaExecutor::issue_all(const engine::PassList &list,
+                                                 engine::Completion &completion) {
+    std::unique_lock lock(mutex_);
+    CudaCopies *const copies = copies_of_all(list.buffers);
+    if (copies == nullptr ||
+        (list.kernel.reduces && copies->kernels().find(list.kernel) == nullptr))
+        return Issued::refused;
+    PassPointer taken = empty(completion);
+    taken->copies = copies;
+    taken->stage = StagedPass::Stage::computing;
+    try {
+        const Current current(driver_, copies->context());
+        for (const engine::PassList::Pass &pass : list.passes)
+            perform(*copies, list, pass);
+        taken->event = copies->mark(CudaCopies::Way::inside);
+        computing_.push_back(std::move(taken));
+    } catch (const Error &why) {
+        lock.unlock();
+        end(std::move(taken), &why);
+    } catch (const std::bad_alloc &) {
+        lock.unlock();
+        end(std::move(taken), &no_memory_);
+    }
+    return Issued::pending;
 }
 
 bool CudaExecutor::maps(const void *memory, const reduce::ElementMap &map) noexcept {

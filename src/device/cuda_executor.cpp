@@ -86,8 +86,7 @@ void *CudaExecutor::pinned(std::size_t bytes) {
     return memory;
 }
 
-CudaExecutor::PassPointer CudaExecutor::fresh(const Work &work, Completion &completion,
-                                              Place &device) {
+CudaExecutor::PassPointer CudaExecutor::empty(Completion &completion) {
     PassPointer pass;
     if (spare_.empty()) {
         spare_.reserve(++passes_);
@@ -104,8 +103,19 @@ CudaExecutor::PassPointer CudaExecutor::fresh(const Work &work, Completion &comp
     pass->function = nullptr;
     pass->context = nullptr;
     pass->one_context = true;
-    pass->ins.assign(work.ins.begin(), work.ins.end());
+    pass->ins.clear();
     pass->on_device.clear();
+    pass->completion = &completion;
+    pass->stage = StagedPass::Stage::waiting;
+    pass->block = {};
+    pass->result = nullptr;
+    return pass;
+}
+
+CudaExecutor::PassPointer CudaExecutor::fresh(const Work &work, Completion &completion,
+                                              Place &device) {
+    PassPointer pass = empty(completion);
+    pass->ins.assign(work.ins.begin(), work.ins.end());
     const auto on_device = [&](const void *memory) {
         const Place place = place_of(memory);
         if (!place.on_device)
@@ -132,11 +142,6 @@ CudaExecutor::PassPointer CudaExecutor::fresh(const Work &work, Completion &comp
     }
     pass->bytes = work.bytes;
     pass->kernel = work.kernel;
-    pass->then = work.then == nullptr ? std::nullopt : std::optional(*work.then);
-    pass->completion = &completion;
-    pass->stage = StagedPass::Stage::waiting;
-    pass->block = {};
-    pass->result = nullptr;
     return pass;
 }
 

@@ -52,8 +52,9 @@ public:
     void poll() override;
     void wait(const engine::Completion &completion) override;
     void copy(void *to, const void *from, std::size_t bytes) override;
-    bool reduces_there(const void *memory, const engine::Kernel &kernel,
-                       const reduce::ElementMap *then, std::size_t buffers) noexcept override;
+    bool performs_there(const void *memory, const engine::Kernel &kernel,
+                        const reduce::ElementMap *then, std::size_t buffers) noexcept override;
+    Issued issue_all(const engine::PassList &list, engine::Completion &completion) override;
     bool maps(const void *memory, const reduce::ElementMap &map) noexcept override;
     void map(void *memory, std::size_t count, const reduce::ElementMap &map) override;
     std::uint64_t share(engine::SharedLists &lists, const void *memory, std::size_t bytes,
@@ -83,13 +84,15 @@ private:
     friend struct CudaPrefetch;
     using PassPointer = std::unique_ptr<StagedPass>;
     using Passes = std::deque<PassPointer>;
+    PassPointer empty(engine::Completion &completion);
     PassPointer fresh(const engine::Work &work, engine::Completion &completion, Place &device);
     static void take_prefetched(StagedPass &pass, std::size_t operand, CudaPrefetch &ahead);
     CudaCopies &copies_of(const Place &place) { return copies_in(context_of(driver_, place)); }
     CudaCopies &copies_in(CUcontext context);
     CUfunction kernel_for(const StagedPass &pass);
-    template<class Kernel>
-    void load_if_unknown(CudaKernels &kernels, CUcontext context, const Kernel &kernel);
+    CudaCopies *copies_of_all(std::span<const void *const> buffers);
+    template<class KernelOrMap>
+    void load_if_unknown(CudaKernels &kernels, CUcontext context, const KernelOrMap &wanted);
     void perform_now(std::unique_lock<std::mutex> &lock, CudaCopies &copies, CudaCopies::Way way,
                      const std::function<void(CudaCopies &)> &start);
     void go_on(PassPointer pass) noexcept;

@@ -29,7 +29,6 @@ struct StagedPass {
     std::vector<bool> on_device; // by operand: it is not fetched yet
     std::size_t bytes = 0;
     engine::Kernel kernel;
-    std::optional<reduce::ElementMap> then; // of the results, by a kernel as well
     engine::Completion *completion = nullptr;
     CudaCopies *copies = nullptr;
     CUfunction function = nullptr; // the kernel; null: the CPU reduces

@@ -14,8 +14,8 @@ bool Engine::delegate_pass(Run &run, const Step &step, IssuedSteps::Slot &slot,
                            transport::Location where) {
     using In = transport::Location::In;
     if (std::exchange(slot.returned, IssuedSteps::kNoStep) == slot.step ||
-        !delegation_->may_post() || slot.prefetched == slot.step ||
-        (run.input_place == 0 && run.output_place == 0) ||
+        !delegation_->may_post() || slot.prefetched == slot.step || !run.steps_share ||
+        (run.input_place | run.output_place) == 0 ||
         (step.publishes && where.in() != In::delivered))
         return false;
     const auto own = [&](Space space, std::uint64_t offset) -> std::uint64_t {

@@ -37,7 +37,7 @@ static SharedBuffers &buffers_of(transport::SharedDevice &device, const Run &run
     return device.buffers[run.sequence % transport::SharedDevice::kCalls];
 }
 
-SharedBuffers::Places Engine::shared_buffers(const Run &run, int rank) const {
+std::optional<SharedBuffers::Places> Engine::shared_buffers(const Run &run, int rank) const {
     return buffers_of(devices_[rank], run).of(run.signature);
 }
 
@@ -65,14 +65,20 @@ void Engine::forget_lists() noexcept {
         sharer_->forget_lists(*lists_);
 }
 
+// Whether ranks read and write one another's buffers in the steps of a call.
+static bool shares_in_steps(const Call &call) {
+    return call.plan->synchronizing && call.plan->vector_bytes >= kLeastKeptVectorBytes &&
+           call.move_bytes == 0;
+}
+
 // Gives the buffers of a call, which has this number, places that other ranks find, if an executor
 // performs it.  Throws Error.
 void Engine::share_buffers(Run &run, const Call &call, std::uint64_t sequence) {
     run.input_place = run.output_place = 0;
+    run.steps_share = shares_in_steps(call);
     if (call.execution == nullptr || call.execution->memory == MemoryKind::host ||
-        !call.plan->synchronizing ||
-        (call.plan->vector_bytes < kLeastKeptVectorBytes && !may_be_one_pass(call)) ||
-        !options_.shares_devices || call.batch != nullptr || call.move_bytes != 0)
+        (!run.steps_share && !may_be_one_pass(call)) || !options_.shares_devices ||
+        call.batch != nullptr)
         return;
     Executor &executor = *call.execution->executor;
     const bool idle = completed_ == sequence;
@@ -116,20 +122,21 @@ void Engine::share_before_waiting(Run &run, Executor *executor) {
 // as long as the leader may look for them.
 void Engine::open_buffers(const Run &run) {
     using Question = transport::OnePassWords::Question;
-    if (run.output_place != 0 &&
+    if ((run.input_place | run.output_place) != 0 &&
         devices_[rank_].one_pass.question(run.sequence) != Question::older_call)
         buffers_of(devices_[rank_], run)
-            .open(run.signature, {run.output_place, run.input_place, run.call->in_place});
+            .open(run.signature,
+                  {run.output_place, run.input_place, run.call->in_place, run.steps_share});
 }
 
-// Where a rank's output is on a device, if it may be written.  Short vectors are shared for the
-// sake of calls that are one pass.
+// Where a rank's output is on a device, if a step may write it.
 std::uint64_t Engine::shared_output(const Run &run, int rank, const Step &step) {
-    if (devices_ == nullptr || run.call->execution == nullptr || !segment_->here(rank) ||
-        run.plan->vector_bytes < kLeastKeptVectorBytes)
+    if (devices_ == nullptr || run.call->execution == nullptr || !segment_->here(rank))
         return 0;
-    const SharedBuffers::Places places = shared_buffers(run, rank);
-    return places.in_place && step.zero_copy_write != ZeroCopy::always ? 0 : places.output;
+    const std::optional<SharedBuffers::Places> places = shared_buffers(run, rank);
+    const bool may_write = places && places->steps_share &&
+                           (!places->in_place || step.zero_copy_write == ZeroCopy::always);
+    return may_write ? places->output : 0;
 }
 
 // Whether the readers of a step read the contribution on the device.

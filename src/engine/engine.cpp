@@ -224,9 +224,10 @@ void Engine::begin(Run &run, const Call &call, const Tally &tally) {
             share_memory(run);
     }
     run.attached =
-        plan.vector_bytes >= kLeastKeptVectorBytes && (run.input_place != 0 || attaches(call));
+        plan.vector_bytes >= kLeastKeptVectorBytes &&
+        (call.execution != nullptr ? run.steps_share && run.input_place != 0 : attaches(call));
     run.one_pass = OnePass::no;
-    if (run.output_place != 0) [[unlikely]]
+    if ((run.input_place | run.output_place) != 0) [[unlikely]]
         ask_for_one_pass(run);
     if (run.gate == nullptr && !run.undecided()) [[likely]]
         take_memory(run);

@@ -246,7 +246,7 @@ private:
     void share_buffers(Run &run, const Call &call, std::uint64_t sequence);
     void share_memory(Run &run);
     void share_before_waiting(Run &run, Executor *executor);
-    transport::SharedBuffers::Places shared_buffers(const Run &run, int rank) const;
+    std::optional<transport::SharedBuffers::Places> shared_buffers(const Run &run, int rank) const;
     void open_buffers(const Run &run);
     std::uint64_t shared_output(const Run &run, int rank, const Step &step);
     bool read_on_device(const Run &run, const Step &step);
@@ -265,6 +265,7 @@ private:
     int awaited_before_steps(const Run &run) const;
     std::optional<bool> all_ask(const Run &run) const;
     bool find_all(Run &run);
+    bool find_buffers(Run &run);
     bool begin_one_pass(Run &run);
     void end_one_pass(Run &run);
     void go_by_steps(Run &run);
@@ -303,9 +304,8 @@ private:
                              : Extent{run.first_bases[rank_], run.first_bulk_base};
     }
 
-    void end_stillness();
-
     // waiting.cpp
+    void end_stillness();
     void ring_readers(Run &run, const Step &step);
     void send_cell(Run &run, const Step &step, const StepReader &reader);
     void ring_watchers();

@@ -17,6 +17,7 @@
 #include "base/memory_kind.hpp"
 #include "base/status.hpp"
 #include "base/types.hpp"
+#include "engine/whole_call.hpp"
 #include "reduce/kernels.hpp"
 #include "transport/shm/segment.hpp"
 #include "transport/shm/shared_device.hpp"
@@ -52,7 +53,20 @@ struct Work {
     std::span<std::unique_ptr<Prefetch>> prefetches = {};
     // Where the buffers are, or not at all: it is another rank's pass.
     bool only_there = false;
-    const reduce::ElementMap *then = nullptr; // of the results; only_there, and if reduces_there()
+};
+
+// The passes of a whole call (whole_call.hpp), one after another, where the buffers of all ranks
+// are.  The lists hold until issue_all() returns.
+struct PassList {
+    struct Pass {
+        std::span<void *const> outs;
+        std::span<const void *const> ins; // one: a copy
+        std::size_t bytes = 0;            // of each of them
+    };
+    std::span<const Pass> passes;
+    std::span<const void *const> buffers; // an address in each buffer
+    const Kernel &kernel;                 // of passes with several operands
+    const reduce::ElementMap *then;       // of all results; null: nothing
 };
 
 // A device of which no work ends for so long is stuck: no call waits for it any more.
@@ -146,10 +160,16 @@ public:
     virtual void wait(const Completion &completion) = 0;
     // Whether it performs passes of this kernel over so many buffers where they are, on the device
     // of this one, and maps the results there (null: it need not).
-    virtual bool reduces_there(const void *memory, const Kernel &kernel,
-                               const reduce::ElementMap *then, std::size_t buffers) noexcept {
+    virtual bool performs_there(const void *memory, const Kernel &kernel,
+                                const reduce::ElementMap *then, std::size_t buffers) noexcept {
         (void)memory, (void)kernel, (void)then, (void)buffers;
         return false;
+    }
+    // Takes all passes of a list, and ends the completion when the last one has ended; or refuses
+    // them all, if it does not perform them where the buffers are.
+    virtual Issued issue_all(const PassList &list, Completion &completion) {
+        (void)list, (void)completion;
+        return Issued::refused;
     }
     // Copies between memory of its kind and host memory, either way, before it returns.  Throws
     // Error.  For the work of the CPU before and after the steps of a call.
@@ -202,6 +222,8 @@ struct Execution {
     Executor *executor = nullptr;
     Kernel kernel;
     MemoryKind memory = MemoryKind::host; // of the call's buffers on this rank
+    // The same call as one process performs it; null: none can.
+    std::unique_ptr<const WholeCall> whole = nullptr;
 };
 
 // Sets the executor of a kind of memory, for calls that are planned from now on; null: none.  It

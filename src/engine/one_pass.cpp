@@ -1,45 +1,51 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A call as one pass over the buffers of all ranks, on a device that they share: the leader, which
-// is the first rank, reads all contributions and writes all results.  The steps of a plan would
-// move as many bytes, but each costs the CPU more than the device needs for it, and if each rank
-// launches its own, processes take turns (docs/gpu.md).
+// is the first rank, reads all contributions and writes all results (whole_call.hpp).  The steps of
+// a plan would move as many bytes, but each costs the CPU more than the device needs for it, and if
+// each rank launches its own, processes take turns (docs/gpu.md).
 //
 // It is decided anew in each call (transport/shm/one_pass.hpp), so ranks need not have the same
-// memory.  A call that goes by steps begins when that is known: each rank needs all others in any
-// case, since no rank leaves such a call before all have entered.
+// memory.  A call that goes by steps begins when that is known.  So no rank leaves a call for which
+// it has asked before all have entered, also where the steps would let it.
 //
 // The plan's cells stay empty, and progress passes all steps at once.
-#include <chrono>
-#include <utility>
+#include <memory>
+#include <optional>
 
 #include "engine/engine.hpp"
 #include "engine/executor.hpp"
+#include "engine/leading.hpp"
 
 namespace stretto::engine {
 
 using transport::OnePassAnswer;
 using transport::OnePassWords;
+using transport::SharedBuffers;
 using transport::SharedDevice;
 
 static constexpr int kLeaderRank = 0;
 
-// How the results of a call are mapped; nothing: they are not.
-static std::optional<reduce::ElementMap> map_of_results(const Call &call) {
-    if (call.pre_post == nullptr || call.pre_post->post.map == nullptr)
-        return std::nullopt;
-    return call.pre_post->map_of_result();
-}
-
 // Called before the call is announced.
 void Engine::ask_for_one_pass(Run &run) {
     const Call &call = *run.call;
-    if (!may_be_one_pass(call) || run.input_place == 0)
+    const auto found = [](const Call::Part &part, std::uint64_t place) {
+        return part.bytes == 0 || place != 0;
+    };
+    if (!may_be_one_pass(call) || !found(call.input_part, run.input_place) ||
+        !found(call.output_part, run.output_place))
         return;
-    const std::optional<reduce::ElementMap> then = map_of_results(call);
-    const auto buffers = 2 * static_cast<std::size_t>(segment_->ranks());
-    if (!call.execution->executor->reduces_there(call.output, call.execution->kernel,
-                                                 then ? &*then : nullptr, buffers))
+    const auto *const mine =
+        call.output_part.bytes != 0
+            ? static_cast<const std::byte *>(call.output) + call.output_part.first
+            : static_cast<const std::byte *>(call.input) + call.input_part.first;
+    const Execution &by = *call.execution;
+    if (!by.executor->performs_there(mine, by.kernel, by.whole->then(), by.whole->most_buffers()))
         return;
+    if (rank_ == kLeaderRank) {
+        if (run.leading == nullptr)
+            run.leading = std::make_unique<Leading>();
+        run.leading->make_room(*by.whole, segment_->ranks());
+    }
     if (!devices_[rank_].one_pass.ask(run.sequence))
         return; // very many calls are in flight
     run.one_pass = OnePass::asked;
@@ -78,10 +84,10 @@ bool Engine::decided_as_leader(Run &run) {
         }
     }
     run.call->execution->executor->poll();
-    if (run.one_pass_end->pending())
+    if (run.leading->end.pending())
         return false;
     end_one_pass(run);
-    if (const std::optional<Error> &why = run.one_pass_end->error())
+    if (const std::optional<Error> &why = run.leading->end.error())
         fail(why->status(), "the pass of " + here(run) + " failed: " + why->what());
     words.answer(run.sequence, OnePassAnswer::done);
     hear(run, OnePass::done);
@@ -105,7 +111,7 @@ std::optional<bool> Engine::all_ask(const Run &run) const {
         case OnePassWords::Question::older_call: return std::nullopt;
         case OnePassWords::Question::none: all = false; break;
         case OnePassWords::Question::this_call:
-            if (shared_buffers(run, rank).output == 0)
+            if (!shared_buffers(run, rank))
                 return std::nullopt; // its stream has not come to the call
         }
     }
@@ -115,41 +121,45 @@ std::optional<bool> Engine::all_ask(const Run &run) const {
 // Finds the buffers of all ranks; false if some are not open here, or not on this rank's device.
 // Memory that others have listed for this call is opened now, if the driver may be asked.
 bool Engine::find_all(Run &run) {
-    Executor &executor = *run.call->execution->executor;
-    const std::uint32_t device = devices_[rank_].device.load(std::memory_order_relaxed);
-    const auto ranks = static_cast<std::size_t>(segment_->ranks());
-    make_room(run, pieces_.ins, ranks);
-    make_room(run, pieces_.outs, ranks);
-    const auto find = [&] {
-        for (int rank = 0; rank < segment_->ranks(); ++rank) {
-            const auto k = static_cast<std::size_t>(rank);
-            if (rank == rank_) {
-                pieces_.ins[k] = run.call->input;
-                pieces_.outs[k] = run.call->output;
-                continue;
-            }
-            if (devices_[rank].device.load(std::memory_order_acquire) != device ||
-                !reaches_device(rank_, rank))
-                return false;
-            const transport::SharedBuffers::Places places = shared_buffers(run, rank);
-            pieces_.ins[k] = on_device(run, rank, places.input);
-            pieces_.outs[k] = on_device(run, rank, places.output);
-            if (pieces_.ins[k] == nullptr || pieces_.outs[k] == nullptr)
-                return false;
-        }
-        return true;
-    };
-    if (find())
+    if (find_buffers(run))
         return true;
     if (signals_.listings.load(std::memory_order_acquire) ==
         devices_[rank_].opened.load(std::memory_order_relaxed))
         return false;
     try {
-        executor.open_shared();
+        run.call->execution->executor->open_shared();
     } catch (const Error &error) {
         fail(error.status(), here(run) + ": " + error.what());
     }
-    return find();
+    return find_buffers(run);
+}
+
+bool Engine::find_buffers(Run &run) {
+    const WholeCall &whole = *run.call->execution->whole;
+    const std::uint32_t device = devices_[rank_].device.load(std::memory_order_relaxed);
+    Leading &leading = *run.leading;
+    for (int rank = 0; rank < segment_->ranks(); ++rank) {
+        const auto k = static_cast<std::size_t>(rank);
+        if (rank == rank_) {
+            leading.inputs[k] = static_cast<const std::byte *>(run.call->input);
+            leading.outputs[k] = static_cast<std::byte *>(run.call->output);
+            continue;
+        }
+        if (devices_[rank].device.load(std::memory_order_acquire) != device)
+            return false;
+        const SharedBuffers::Places places =
+            shared_buffers(run, rank).value_or(SharedBuffers::Places{});
+        const auto find = [&](bool needed, std::uint64_t place) {
+            return needed ? static_cast<std::byte *>(on_device(run, rank, place)) : nullptr;
+        };
+        const WholeCall::Ends &ends = whole.ends(rank);
+        leading.inputs[k] = find(ends.in.has_value(), places.input);
+        leading.outputs[k] = find(ends.out.has_value(), places.output);
+        if ((ends.in && leading.inputs[k] == nullptr) ||
+            (ends.out && leading.outputs[k] == nullptr))
+            return false;
+    }
+    return true;
 }
 
 // False if the executor refuses it, since one kernel does not reach all the buffers.  It touches
@@ -158,30 +168,23 @@ bool Engine::find_all(Run &run) {
 bool Engine::begin_one_pass(Run &run) {
     const Execution &by = *run.call->execution;
     Executor &executor = *by.executor;
-    if (run.one_pass_end == nullptr)
-        run.one_pass_end = std::make_unique<Completion>();
+    Leading &leading = *run.leading;
+    leading.list_passes(*by.whole, static_cast<std::size_t>(segment_->ranks()));
     mine_.passes.store(issued_ + 1, std::memory_order_seq_cst);
-    const std::optional<reduce::ElementMap> then = map_of_results(*run.call);
-    const auto ranks = static_cast<std::size_t>(segment_->ranks());
-    const Work work{.outs = {pieces_.outs.data(), ranks},
-                    .ins = {pieces_.ins.data(), ranks},
-                    .bytes = run.call->plan->vector_bytes,
-                    .kernel = by.kernel,
-                    .only_there = true,
-                    .then = then ? &*then : nullptr};
-    run.one_pass_end->arm();
+    leading.end.arm();
     Executor::Issued issued = Executor::Issued::refused;
     try {
         if (signals_.failed.load(std::memory_order_seq_cst) != 0)
             interrupt(run);
-        issued = executor.issue(work, *run.one_pass_end);
+        issued = executor.issue_all(
+            {leading.passes(), leading.buffers(), by.kernel, by.whole->then()}, leading.end);
     } catch (...) {
-        run.one_pass_end->complete();
+        leading.end.complete();
         mine_.passes.store(issued_, std::memory_order_release);
         throw;
     }
     if (issued != Executor::Issued::pending)
-        run.one_pass_end->complete();
+        leading.end.complete();
     if (issued == Executor::Issued::refused) {
         mine_.passes.store(issued_, std::memory_order_release);
         return false;
@@ -222,7 +225,7 @@ int Engine::awaited_before_steps(const Run &run) const {
         return kLeaderRank;
     for (int rank = 0; rank < segment_->ranks(); ++rank)
         if (devices_[rank].one_pass.question(run.sequence) != OnePassWords::Question::none &&
-            shared_buffers(run, rank).output == 0)
+            !shared_buffers(run, rank))
             return rank;
     return transport::WaitState::kItselfRank;
 }
@@ -232,7 +235,7 @@ void Engine::drop_one_pass(Run &run) {
     if (!run.undecided())
         return;
     if (run.one_pass == OnePass::under_way) {
-        run.call->execution->executor->wait(*run.one_pass_end);
+        run.call->execution->executor->wait(run.leading->end);
         end_one_pass(run);
     }
     run.one_pass = OnePass::no;
@@ -243,7 +246,7 @@ void Engine::drop_one_pass(Run &run) {
 bool Engine::one_pass_dropped(Run &run) {
     if (run.one_pass == OnePass::under_way) {
         run.call->execution->executor->poll();
-        if (run.one_pass_end->pending())
+        if (run.leading->end.pending())
             return false;
     }
     drop_one_pass(run);

@@ -73,9 +73,9 @@ struct Batch {
 };
 
 struct Execution;
-class Completion;
 class Gate;
 class IssuedSteps;
+class Leading;
 
 struct Call {
     const Plan *plan = nullptr;
@@ -83,7 +83,7 @@ struct Call {
     const void *input = nullptr;   // the address that byte 0 of the vector would have
     void *output = nullptr;
     bool in_place = false;         // input and output are the same memory
-    bool one_pass = false;         // a pass over the buffers of all ranks gives the same result
+    bool one_pass = false;         // Execution::whole gives the same result
     std::uint64_t fingerprint = 0; // equal on all ranks, different for different calls
     // If all of the input (output) is in this rank's heap window: 1 + the offset of vector byte 0
     // in the window, modulo 2^64, since a buffer with a later part of the vector may be at the
@@ -177,9 +177,10 @@ struct Run : TileRun {
     // Of vector byte 0, if others may read the input, or write the output, on the device
     // (device_sharing.cpp): DevicePlaces.  Otherwise 0.
     std::uint64_t input_place = 0, output_place = 0;
+    bool steps_share = false; // also in the steps of the plan, not only in one pass
     OnePass one_pass = OnePass::no;
-    std::unique_ptr<Completion> one_pass_end; // of the leader; null: it has led no call of this run
-    Gate *gate = nullptr; // closed, so the call waits; null: there is none any more
+    std::unique_ptr<Leading> leading; // of the leader; null: it has led no call of this run
+    Gate *gate = nullptr;             // closed, so the call waits; null: there is none any more
     std::uint64_t started = 0, waited = 0; // ticks; started 0: not timed
     InlineVector<std::uint32_t, 1> left;   // between hosts: cells of Plan::parts not sent yet
     std::vector<std::byte> mapped;         // a contribution, or a result that the CPU maps

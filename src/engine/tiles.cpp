@@ -5,6 +5,7 @@
 
 #include "engine/engine.hpp"
 #include "engine/issued.hpp"
+#include "engine/leading.hpp"
 
 namespace stretto::engine {
 
@@ -46,6 +47,7 @@ void Engine::begin_tiles(Run &run) {
     following.sends_in_place = run.sends_in_place;
     following.input_place = run.input_place;
     following.output_place = run.output_place;
+    following.steps_share = run.steps_share;
     run.first_bases = run.bases;
     run.first_bulk_base = run.bulk_base;
     run.tiles_left = whole.tiles->count;

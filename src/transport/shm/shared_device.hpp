@@ -113,32 +113,38 @@ private:
 
 // The buffers of a call that other ranks may use now: the signature of the call, and the places of
 // vector byte 0.  The signature is cleared first and set last, as the number of a call in an Entry.
+// Places leave four bits for flags.
 class SharedBuffers {
 public:
     struct Places {
         std::uint64_t output = 0; // a DevicePlace; 0: others may not write it
         std::uint64_t input = 0;  // the same; 0: others may not read it
         bool in_place = false;    // the output is the call's input as well
+        bool steps_share = false; // for the steps of the plan too, not only for one pass
     };
     void open(std::uint64_t signature, const Places &places) {
         signature_.store(0, std::memory_order_relaxed);
-        output_.store(places.output | (places.in_place ? kInPlaceFlag : 0),
+        output_.store(places.output | (places.in_place ? kInPlaceFlag : 0) |
+                          (places.steps_share ? kStepsShareFlag : 0),
                       std::memory_order_release);
         input_.store(places.input, std::memory_order_release);
         signature_.store(signature, std::memory_order_release);
     }
-    Places of(std::uint64_t signature) const {
+    // Nothing: the rank has not come to the call, or is in a later one.
+    std::optional<Places> of(std::uint64_t signature) const {
         if (signature_.load(std::memory_order_acquire) != signature)
-            return {};
+            return std::nullopt;
         const std::uint64_t output = output_.load(std::memory_order_acquire);
         const std::uint64_t input = input_.load(std::memory_order_acquire);
         if (signature_.load(std::memory_order_relaxed) != signature)
-            return {};
-        return {output & ~kInPlaceFlag, input, (output & kInPlaceFlag) != 0};
+            return std::nullopt;
+        return Places{output & ~(kInPlaceFlag | kStepsShareFlag), input,
+                      (output & kInPlaceFlag) != 0, (output & kStepsShareFlag) != 0};
     }
 
 private:
     static constexpr std::uint64_t kInPlaceFlag = std::uint64_t{1} << 63;
+    static constexpr std::uint64_t kStepsShareFlag = std::uint64_t{1} << 62;
     std::atomic<std::uint64_t> signature_, output_, input_;
 };
 
