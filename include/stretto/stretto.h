@@ -323,7 +323,7 @@ STRETTO_API stretto_status stretto_set_mixed(stretto_comm comm, int mixed);
 /* One line of statistics: the calls of one collective by one algorithm. */
 typedef struct stretto_stat {
     const char *collective;
-    const char *algorithm;
+    const char *algorithm; /* "one_pass": one process performed them (docs/gpu.md) */
     uint64_t calls;
     uint64_t bytes;         /* of the vectors, over all calls */
     double seconds;         /* from entry to exit, over all calls */

@@ -61,6 +61,7 @@ class Stat(NamedTuple):
 
     collective: str
     algorithm: str
+    """`one_pass`: one process has performed the calls, on a GPU that the ranks share."""
     calls: int
     bytes: int
     """Of the vectors, over all calls."""

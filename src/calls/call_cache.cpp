@@ -20,24 +20,40 @@ namespace stretto::calls {
 // ranks, in their order.
 static constexpr std::string_view kOnePassAlgorithm = "direct";
 
-// Adds the costs of an entry's calls.
-static void add_costs(Stats &stats, const CallKey &key, const CallEntry &entry) {
-    const engine::Tally &tally = entry.tally;
-    if (tally.calls == 0)
-        return;
+// What calls cost that are not steps of a plan.
+static constexpr std::string_view kOnePassName = "one_pass";
+
+static Stat &add_times(Stats &stats, Collective collective, std::string_view algorithm,
+                       const engine::TallyCounts &counts, std::size_t vector_bytes) {
     const double second = ns_per_tick() * 1e-9;
-    const auto collective = collective_in(key.packed);
-    Stat &stat = stats[{collective, entry.plan->algorithm}];
-    stat.calls += tally.calls;
-    stat.bytes += tally.calls * entry.plan->vector_bytes;
-    const double waiting = static_cast<double>(tally.waiting_ticks) * second;
-    const double timed = static_cast<double>(std::max<std::uint64_t>(1, tally.timed_calls));
-    stat.seconds += waiting + static_cast<double>(tally.working_ticks) * second *
-                                  static_cast<double>(tally.calls) / timed;
+    Stat &stat = stats[{collective, std::string(algorithm)}];
+    stat.calls += counts.calls;
+    stat.bytes += counts.calls * vector_bytes;
+    const double waiting = static_cast<double>(counts.waiting_ticks) * second;
+    const double timed = static_cast<double>(std::max<std::uint64_t>(1, counts.timed_calls));
+    stat.seconds += waiting + static_cast<double>(counts.working_ticks) * second *
+                                  static_cast<double>(counts.calls) / timed;
     stat.waiting_seconds += waiting;
-    stat.messages += tally.calls * entry.plan->messages;
-    stat.bytes_copied += tally.calls * entry.plan->bytes_copied;
-    stat.bytes_reduced += tally.calls * entry.plan->bytes_reduced;
+    return stat;
+}
+
+// Adds the costs of an entry's calls.
+static void add_costs(Stats &stats, const CallKey &key, const CallEntry &entry, int rank) {
+    const engine::Plan &plan = *entry.plan;
+    const auto collective = collective_in(key.packed);
+    const engine::TallyCounts &whole = entry.tally.one_pass;
+    if (const engine::TallyCounts steps = entry.tally.without(whole); steps.calls != 0) {
+        Stat &stat = add_times(stats, collective, plan.algorithm, steps, plan.vector_bytes);
+        stat.messages += steps.calls * plan.messages;
+        stat.bytes_copied += steps.calls * plan.bytes_copied;
+        stat.bytes_reduced += steps.calls * plan.bytes_reduced;
+    }
+    if (whole.calls == 0)
+        return;
+    Stat &stat = add_times(stats, collective, kOnePassName, whole, plan.vector_bytes);
+    for (const auto &execution : entry.executions)
+        if (rank == engine::kLeaderRank && execution != nullptr && execution->whole != nullptr)
+            stat.bytes_reduced += whole.calls * execution->whole->bytes_reduced();
 }
 
 // The address `by` bytes further on, modulo 2^64.  It need not be valid, and `memory` may be null.
@@ -134,7 +150,8 @@ CallCache::make_execution(MemoryKind kind, const Request &request, const CallEnt
                                 policies.now().rounding(), entry.reduce};
     if (executor != nullptr && executor->supports(kind, kernel))
         return std::make_unique<engine::Execution>(engine::Execution{
-            executor, kernel, kind, entry.may_be_one_pass ? whole_call(request) : nullptr});
+            executor, kernel, kind,
+            kind != MemoryKind::host && entry.may_be_one_pass ? whole_call(request) : nullptr});
     if (kind == MemoryKind::host)
         return nullptr;
     const std::string memory(stretto::words(kind));
@@ -238,7 +255,7 @@ void CallCache::select_plan(const Request &request, CallEntry &entry, const Chos
         return;
     // The costs so far belong to the algorithm before.  Calls in flight count for the next one.
     queue.while_still([&] {
-        add_costs(past_, key_of(request), entry);
+        add_costs(past_, key_of(request), entry, rank);
         entry.tally = {};
     });
     entry.plan = &wanted;
@@ -265,7 +282,7 @@ void CallCache::forget() {
     if (pins_.load(std::memory_order_relaxed) != 0 || !queue.forget())
         return; // a call in flight needs its plan: the next call tries again
     for (const auto &[key, entry] : entries_)
-        add_costs(past_, key, entry);
+        add_costs(past_, key, entry, rank);
     entries_.clear();
     plans.clear();
 }
@@ -274,7 +291,7 @@ Stats CallCache::stats() {
     Stats result = past_;
     queue.while_still([&] {
         for (const auto &[key, entry] : entries_)
-            add_costs(result, key, entry);
+            add_costs(result, key, entry, rank);
     });
     return result;
 }

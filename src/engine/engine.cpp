@@ -317,13 +317,14 @@ void Engine::close(Run &run, Tally &tally, const Run *oldest) {
     }
     if (run.call->has_more_work() && run.one_pass != OnePass::done) [[unlikely]]
         finish(run);
-    ++tally.calls;
-    tally.waiting_ticks += run.waited;
+    std::optional<std::uint64_t> working;
     if (run.started != 0) {
         const std::uint64_t elapsed = now_ticks() - run.started;
-        ++tally.timed_calls;
-        tally.working_ticks += elapsed - std::min(elapsed, run.waited);
+        working = elapsed - std::min(elapsed, run.waited);
     }
+    tally.add(working, run.waited);
+    if (run.one_pass == OnePass::done) [[unlikely]]
+        tally.one_pass.add(working, run.waited);
     // No rank may succeed on memory that is no longer valid.
     if (segment_->failed()) [[unlikely]]
         interrupt(run);

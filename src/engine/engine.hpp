@@ -217,6 +217,7 @@ private:
     void execute_traced(Run &run, const Step &step);
     void trace_begin(const Run &run);
     void trace_step(const Run &run, const Step &step, std::uint64_t begin);
+    void trace_one_pass(const Run &run);
     void trace_wait(const Run &run);
 
     // zero_copy_buffers.cpp
@@ -272,7 +273,6 @@ private:
     void hear(Run &run, OnePass what);
     void drop_one_pass(Run &run);
     bool one_pass_dropped(Run &run);
-
     // attaching.cpp
     bool attaches(const Call &call);
     bool maps();

@@ -13,7 +13,8 @@ namespace stretto::engine {
 // A later call of the same run uses its memory again.
 class Leading {
 public:
-    Completion end; // of all passes
+    Completion end;          // of all passes
+    std::uint64_t began = 0; // for the trace
 
     // Room for such a call; after that nothing throws.  Throws std::bad_alloc.
     void make_room(const WholeCall &call, int ranks);

@@ -23,8 +23,6 @@ using transport::OnePassWords;
 using transport::SharedBuffers;
 using transport::SharedDevice;
 
-static constexpr int kLeaderRank = 0;
-
 // Called before the call is announced.
 void Engine::ask_for_one_pass(Run &run) {
     const Call &call = *run.call;
@@ -89,6 +87,8 @@ bool Engine::decided_as_leader(Run &run) {
     end_one_pass(run);
     if (const std::optional<Error> &why = run.leading->end.error())
         fail(why->status(), "the pass of " + here(run) + " failed: " + why->what());
+    if (recorder_ != nullptr)
+        trace_one_pass(run);
     words.answer(run.sequence, OnePassAnswer::done);
     hear(run, OnePass::done);
     return true;
@@ -172,6 +172,7 @@ bool Engine::begin_one_pass(Run &run) {
     leading.list_passes(*by.whole, static_cast<std::size_t>(segment_->ranks()));
     mine_.passes.store(issued_ + 1, std::memory_order_seq_cst);
     leading.end.arm();
+    leading.began = recorder_ != nullptr ? recorder_->step_begins() : 0;
     Executor::Issued issued = Executor::Issued::refused;
     try {
         if (signals_.failed.load(std::memory_order_seq_cst) != 0)

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -113,10 +114,24 @@ struct Call {
 // How often a call was made and how long it took.  Reading the clock costs as much as a small call,
 // so only every 16th small call is timed.  Waits are always timed, as soon as they are longer than
 // reading the clock.
-struct Tally {
+struct TallyCounts {
     std::uint64_t calls = 0;
     std::uint64_t timed_calls = 0, working_ticks = 0; // from entry to exit, without the waiting
     std::uint64_t waiting_ticks = 0;                  // of all calls
+
+    void add(std::optional<std::uint64_t> working, std::uint64_t waiting) {
+        ++calls;
+        timed_calls += working ? 1u : 0u;
+        working_ticks += working.value_or(0);
+        waiting_ticks += waiting;
+    }
+    TallyCounts without(const TallyCounts &some) const {
+        return {calls - some.calls, timed_calls - some.timed_calls,
+                working_ticks - some.working_ticks, waiting_ticks - some.waiting_ticks};
+    }
+};
+struct Tally : TallyCounts {
+    TallyCounts one_pass; // those of them that one process has performed
     static constexpr std::uint64_t kEveryCalls = 16;
     static constexpr std::size_t kLongBytes = 65536; // vectors of this size: every call is timed
 };

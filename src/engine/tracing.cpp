@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The records that the engine writes to the trace.
 #include "engine/engine.hpp"
+#include "engine/leading.hpp"
 #include "transport/shm/wait_state.hpp"
 
 namespace stretto::engine {
@@ -25,6 +26,19 @@ void Engine::trace_step(const Run &run, const Step &step, std::uint64_t begin) {
          steps_before(run) + static_cast<std::uint32_t>(&step - run.plan->steps.data()),
          step.length, step.operands, step.has_result, step.publishes},
         sources, readers);
+}
+
+// A step from all ranks to all.
+void Engine::trace_one_pass(const Run &run) {
+    trace::Recorder::Ranks all;
+    for (int rank = 0; rank < segment_->ranks(); ++rank)
+        all.add(rank);
+    const bool reduces = run.call->execution->kernel.reduces;
+    recorder_->step_ends(run.leading->began,
+                         {segment_->number_of(run.sequence), 0,
+                          static_cast<std::uint32_t>(run.plan->vector_bytes),
+                          reduces ? static_cast<std::uint32_t>(segment_->ranks()) : 1, true, true},
+                         all, all);
 }
 
 // Of several calls in flight, the oldest counts: the others wait for it as well.

@@ -50,6 +50,8 @@ WholeCall::WholeCall(const Contract &contract, std::span<const std::uint64_t> bo
     }
     for (const Portion &portion : portions_) {
         most_buffers_ = std::max(most_buffers_, portion.ins.size() + portion.outs.size());
+        if (portion.ins.size() > 1)
+            bytes_reduced_ += portion.bytes * portion.ins.size();
         for (const int rank : portion.ins)
             ends_[static_cast<std::size_t>(rank)].in = portion.from;
         for (const int rank : portion.outs)

@@ -29,6 +29,9 @@
 
 namespace stretto::engine {
 
+// The rank that performs it.
+inline constexpr int kLeaderRank = 0;
+
 struct Portion {
     std::uint64_t from, to; // the byte of the vector at which it begins in inputs, and in outputs
     std::uint64_t bytes;    // not 0
@@ -49,6 +52,7 @@ public:
     // What is done to each result; null: nothing.
     const reduce::ElementMap *then() const { return then_ ? &*then_ : nullptr; }
     std::size_t most_buffers() const { return most_buffers_; } // of a portion
+    std::uint64_t bytes_reduced() const { return bytes_reduced_; } // of operands, as in a plan
     // Bytes of the vector that a rank has in its input and output, for the driver to tell where
     // these are; nothing: it has none.
     struct Ends {
@@ -64,6 +68,7 @@ private:
     const double divisor_;
     std::optional<reduce::ElementMap> then_;
     std::size_t most_buffers_ = 0;
+    std::uint64_t bytes_reduced_ = 0;
 };
 
 } // namespace stretto::engine

@@ -74,6 +74,8 @@ class Collectives(Calls, Shrinking):
         """Reduces the tensors of a batch in place, by one call."""
         if len(tensors) == 1:
             return self.allreduce(tensors, opts)
+        if tensors[0].is_cuda:
+            return self._reduce_on_device(tensors, opts)
         landings = [Landing(tensor) for tensor in tensors]
         copies_back = []
         for landing, tensor in zip(landings, tensors, strict=True):
@@ -87,6 +89,18 @@ class Collectives(Calls, Shrinking):
 
         op = op_for(_reduce_op(opts), tensors[0])
         return self._run_batch(opts, [landing.buffer for landing in landings], op, tensors, finish)
+
+    def _reduce_on_device(self, tensors: list[torch.Tensor], opts: Any) -> Work:
+        """The same by one vector on the device; the pieces of a batch go through the host."""
+        together = torch.cat([tensor.detach().reshape(-1) for tensor in tensors])
+
+        def finish() -> None:
+            parts = together.split([tensor.numel() for tensor in tensors])
+            for tensor, part in zip(tensors, parts, strict=True):
+                tensor.detach().copy_(part.view(tensor.shape))
+
+        op = op_for(_reduce_op(opts), tensors[0])
+        return self._run(opts, "allreduce", None, together, op, 0, (), tensors, finish)
 
     def allreduce_sparse(self, tensors: Tensors, opts: Any) -> Work:
         return sparse.allreduce(self, only(tensors, "all_reduce"), opts)
