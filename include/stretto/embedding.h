@@ -49,6 +49,15 @@ STRETTO_API int stretto_on_device(const void *memory);
  * STRETTO_ERR_SYSTEM: the driver's error, of the stream's earlier work perhaps. */
 STRETTO_API stretto_status stretto_stream_synchronize(const void *memory, void *stream);
 
+/* Device memory that other ranks of the host can use in place, for allocators of other libraries:
+ * memory of cudaMalloc, whatever the program's own allocator takes (docs/gpu.md).  The arguments
+ * are those that PyTorch's pluggable allocators give.  device: by CUDA's number.  stream: is not
+ * looked at.  NULL if there is none; stretto_last_error() says why. */
+STRETTO_API void *stretto_cuda_alloc(ptrdiff_t bytes, int device, void *stream);
+/* Frees it.  As cudaFree, it waits until the device has nothing to do, and must not be called while
+ * a stream waits for a call of Stretto.  NULL is ignored. */
+STRETTO_API void stretto_cuda_free(void *memory, size_t bytes, int device, void *stream);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The C API: memory of devices, and streams of the program.
+#include <cstddef>
+
 #include "device/devices.hpp"
+#include "device/program_memory.hpp"
 #include "device/program_streams.hpp"
 #include "handles.hpp"
 
@@ -38,6 +41,21 @@ stretto_status stretto_stream_synchronize(const void *memory, void *stream) {
         stretto::api::require(memory != nullptr, "the memory is NULL");
         stretto::device::wait_for_stream(memory, stream);
     });
+}
+
+void *stretto_cuda_alloc(ptrdiff_t bytes, int device, void *stream) {
+    (void)stream;
+    void *memory = nullptr;
+    (void)stretto::api::guarded([&] {
+        stretto::api::require(bytes > 0, "device memory of no bytes, or fewer");
+        memory = stretto::device::allocate(static_cast<std::size_t>(bytes), device);
+    });
+    return memory;
+}
+
+void stretto_cuda_free(void *memory, size_t bytes, int device, void *stream) {
+    (void)bytes, (void)device, (void)stream;
+    stretto::device::deallocate(memory);
 }
 
 } // extern "C"

@@ -38,6 +38,8 @@ const char *resolve(void *library, Cuda &into) {
     find(into.push_context, "cuCtxPushCurrent_v2");
     find(into.pop_context, "cuCtxPopCurrent_v2");
     find(into.current_context, "cuCtxGetCurrent");
+    find(into.allocate, "cuMemAlloc_v2");
+    find(into.free, "cuMemFree_v2");
     find(into.register_host, "cuMemHostRegister_v2");
     find(into.unregister_host, "cuMemHostUnregister");
     find(into.create_stream, "cuStreamCreate");

@@ -65,6 +65,8 @@ struct Cuda {
     CUresult (*push_context)(CUcontext context);
     CUresult (*pop_context)(CUcontext *context);
     CUresult (*current_context)(CUcontext *context);
+    CUresult (*allocate)(CUdeviceptr *memory, std::size_t bytes);
+    CUresult (*free)(CUdeviceptr memory);
     CUresult (*register_host)(void *memory, std::size_t bytes, unsigned flags);
     CUresult (*unregister_host)(void *memory);
     CUresult (*create_stream)(CUstream *stream, unsigned flags);

@@ -51,7 +51,7 @@ public:
     std::span<const Portion> portions() const { return portions_; }
     // What is done to each result; null: nothing.
     const reduce::ElementMap *then() const { return then_ ? &*then_ : nullptr; }
-    std::size_t most_buffers() const { return most_buffers_; } // of a portion
+    std::size_t most_buffers() const { return most_buffers_; }     // of a portion
     std::uint64_t bytes_reduced() const { return bytes_reduced_; } // of operands, as in a plan
     // Bytes of the vector that a rank has in its input and output, for the driver to tell where
     // these are; nothing: it has none.

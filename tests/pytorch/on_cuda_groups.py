@@ -6,12 +6,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import on_cuda
+import pytest
+import real_cuda
 import torch
 import torch.distributed as dist
 import worlds
 from exact import assert_same, mine
 from on_cuda import COUNT, F32, here, on_device
-from stretto.torch import communicator
+from stretto.errors import ArgumentError
+from stretto.torch import communicator, empty
 from torch import nn
 
 
@@ -41,6 +45,42 @@ def allocated() -> None:
     made = backend.allocate_tensor(5, dtype=torch.bfloat16, device=torch.device("cuda", 0))
     assert made.is_cuda and made.shape == (5,) and made.dtype == torch.bfloat16
     assert not backend.allocate_tensor(5, dtype=F32, device=torch.device("cpu")).is_cuda
+
+
+def one_passes() -> int:
+    return sum(line.calls for line in communicator().stats() if line.algorithm == "one_pass")
+
+
+def in_expandable_segments() -> None:
+    """Memory of PyTorch's that other ranks cannot open, and memory of Stretto's that they can."""
+    rank, size = here()
+    backend = dist.group.WORLD._get_backend(torch.device("cuda"))
+    pool = torch.cuda.MemPool(backend.mem_allocator)
+
+    def in_pool(count: int) -> torch.Tensor:
+        with torch.cuda.use_mem_pool(pool):
+            return torch.empty(count, device="cuda")
+
+    torch.cuda.memory._set_allocator_settings("expandable_segments:True")
+    try:
+        for make, in_place in (
+            (lambda n: torch.empty(2 * n, device="cuda")[:n], False),
+            (lambda n: empty(n, device="cuda"), True),
+            (lambda n: empty((n,), dtype=F32, device=torch.device("cuda", 0)), True),
+            (lambda n: backend.allocate_tensor(n, dtype=F32, device="cuda"), True),
+            (in_pool, True),
+        ):
+            x, y = make(COUNT).copy_(mine(rank, size, COUNT, F32)), make(size * COUNT)
+            before = one_passes()
+            for _ in range(3):
+                dist.all_gather_into_tensor(y, x)
+            if in_place or on_cuda.parts is not real_cuda:  # a GPU's may have come before
+                assert one_passes() - before == (3 if in_place and size > 1 else 0)
+            assert_same(y.cpu(), torch.cat([mine(r, size, COUNT, F32) for r in range(size)]))
+    finally:
+        torch.cuda.memory._set_allocator_settings("expandable_segments:False")
+    with pytest.raises(ArgumentError, match="meta"):
+        empty(3, device="meta")
 
 
 def subgroups() -> None:

@@ -145,6 +145,11 @@ def test_a_rank_that_is_late_for_waiting_hosts(waiting_hosts: Worlds) -> None:
     assert "rank 1" in told[0] and "rank 1" in told[2], told
 
 
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_memory_that_other_ranks_open(waiting_hosts: Worlds, ranks) -> None:
+    waiting_hosts[ranks].run(on_cuda_groups.in_expandable_segments)
+
+
 @pytest.mark.parametrize("asynchronous", [False, True], ids=["blocking", "async_op"])
 def test_no_host_waits(world: World, asynchronous) -> None:
     world.run(on_cuda.warmed, on_cuda.every_form, asynchronous)

@@ -17,7 +17,7 @@ import torch
 from stretto.errors import ArgumentError
 from stretto.torch import flights, sparse
 from stretto.torch.calls import INDIRECT, Calls
-from stretto.torch.memory import shared
+from stretto.torch.memory import allocator, on_device, shared
 from stretto.torch.operations import op_for
 from stretto.torch.shrinking import Shrinking
 from stretto.torch.tensors import (
@@ -314,11 +314,16 @@ class Collectives(Calls, Shrinking):
 
     def allocate_tensor(self, size: int, options: Any = None, **form: Any) -> torch.Tensor:
         """What FSDP2's set_allocate_memory_from_process_group_for_comm asks for: `size` elements
-        in memory that all ranks of this host read in place; on a device as PyTorch makes them."""
+        in memory that all ranks of this host use in place, on the CPU or a device."""
         dtype, device = form.get("dtype"), form.get("device")
         if device is not None and torch.device(device).type == "cuda":
-            return torch.empty(size, dtype=dtype, device=device)
+            return on_device((size,), dtype, torch.device(device))
         return shared(self.communicator, (size,), dtype)
+
+    @property
+    def mem_allocator(self) -> Any:
+        """For `torch.cuda.MemPool`: tensors of such a pool lie in memory of that kind."""
+        return allocator()
 
     # ---- life
 

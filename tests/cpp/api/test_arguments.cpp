@@ -301,6 +301,8 @@ TEST_CASE("no function is left out") {
                                           "stretto_set_forced_fallback",
                                           "stretto_on_device",
                                           "stretto_stream_synchronize", // device/test_streams
+                                          "stretto_cuda_alloc",         // device/test_memory
+                                          "stretto_cuda_free",          // device/test_memory
                                           "stretto_stream_begin",       // device/test_order
                                           "stretto_stream_follow",      // device/test_order
                                           "stretto_stream_end"};

@@ -124,10 +124,26 @@ def install(folder: Path) -> Any:
         finally:
             parts.set_stream(before)
 
+    class MemPool:
+        """Takes memory by a function of a library, or of the driver."""
+
+        def __init__(self, allocator: tuple[int, int] | None = None) -> None:
+            self.source = 0 if allocator is None else allocator[0]
+
+    @contextlib.contextmanager
+    def use_mem_pool(pool: MemPool, device: Any = None) -> Iterator[None]:
+        parts.set_source(pool.source)
+        try:
+            yield
+        finally:
+            parts.set_source(0)
+
     replaced = {
+        "MemPool": MemPool,
         "Stream": Stream,
         "current_device": lambda: 0,
         "current_stream": current_stream,
+        "device": lambda device: contextlib.nullcontext(),
         "device_count": lambda: 1,
         "get_device_capability": lambda device=None: (8, 0),
         "init": lambda: None,
@@ -136,9 +152,14 @@ def install(folder: Path) -> Any:
         "set_device": lambda device: None,
         "stream": working_on,
         "synchronize": lambda device=None: current_stream().synchronize(),
+        "use_mem_pool": use_mem_pool,
     }
     for name, value in replaced.items():
         setattr(torch.cuda, name, value)
+    torch._C._cuda_customAllocator = lambda alloc, free: (alloc, free)
+    torch.cuda.memory._set_allocator_settings = lambda text: parts.set_expandable_segments(
+        text == "expandable_segments:True"
+    )
     device = torch.device("cuda")
     torch._C._get_accelerator = lambda check=None: device
     torch.accelerator.current_accelerator = lambda check_available=False: device

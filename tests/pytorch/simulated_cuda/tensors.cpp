@@ -19,7 +19,9 @@
 #include <mutex>
 #include <pybind11/pybind11.h>
 #include <stdexcept>
+#include <sys/types.h>
 #include <torch/library.h>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -31,6 +33,11 @@ namespace simulated_torch {
 
 namespace {
 
+// What a torch.cuda.MemPool may take memory by, in place of the driver.
+using Source = void *(*)(ssize_t bytes, int device, void *stream);
+thread_local Source source = nullptr;
+bool expandable_segments = false; // memory of the driver has no handle then
+
 // As PyTorch's caching allocator: memory that is given back serves the next tensor of its size and
 // stream at once, although work that was given to the stream before may still use it.
 class Pool final : public c10::Allocator {
@@ -39,12 +46,12 @@ public:
         const c10::Device device(c10::kCUDA, 0);
         if (bytes == 0)
             return {nullptr, device};
-        const Kind kind(current_stream, (bytes + 511) / 512 * 512);
+        const Kind kind(current_stream, (bytes + 511) / 512 * 512, source);
         const std::lock_guard lock(mutex_);
         std::vector<unsigned long long> &blocks = free_[kind];
         unsigned long long memory = 0;
         if (blocks.empty()) {
-            require("cuMemAlloc", cuMemAlloc_v2, &memory, kind.second);
+            memory = fresh(kind);
         } else {
             memory = blocks.back();
             blocks.pop_back();
@@ -57,7 +64,22 @@ public:
     }
 
 private:
-    using Kind = std::pair<void *, std::size_t>;
+    using Kind = std::tuple<void *, std::size_t, Source>;
+    static unsigned long long fresh(const Kind &kind) {
+        const auto [stream, bytes, from] = kind;
+        unsigned long long memory = 0;
+        if (from != nullptr) {
+            memory =
+                reinterpret_cast<unsigned long long>(from(static_cast<ssize_t>(bytes), 0, stream));
+        } else {
+            simulated_cuda_without_handles(expandable_segments);
+            require("cuMemAlloc", cuMemAlloc_v2, &memory, bytes);
+            simulated_cuda_without_handles(false);
+        }
+        if (memory == 0)
+            throw std::runtime_error("simulated CUDA: no memory");
+        return memory;
+    }
     struct Block {
         Pool &pool;
         Kind kind;
@@ -239,6 +261,10 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
     module.def("set_stream", [](std::intptr_t stream) {
         current_stream = reinterpret_cast<void *>(stream); // NOLINT(performance-no-int-to-ptr)
     });
+    module.def("set_source", [](std::intptr_t function) {
+        source = reinterpret_cast<Source>(function); // NOLINT(performance-no-int-to-ptr)
+    });
+    module.def("set_expandable_segments", [](bool set) { expandable_segments = set; });
     module.def("fail", [](std::uint64_t after, int error) { simulated_cuda_fail(after, error); });
     py::class_<Gate>(module, "Gate").def(py::init<>()).def("open", &Gate::open);
 }
