@@ -6,7 +6,8 @@
 //
 // With --launches: in place, by turns with each process launching its own kernels, with one process
 // launching those of all, and with one pass of one process (docs/gpu.md); and one pass in calls
-// back to back, without anything between them.
+// back to back, without anything between them, also of other collectives: vectors of so many bytes,
+// in parts of at least an element.
 //
 //     collectives RANKS SECONDS [--launches] BYTES...
 #include <algorithm>
@@ -68,7 +69,7 @@ struct Rank {
     stretto_comm comm = nullptr;
     int rank = 0, ranks = 1;
     std::size_t count = 0;
-    std::int32_t *device = nullptr, *host = nullptr;
+    std::int32_t *device = nullptr, *other = nullptr, *host = nullptr;
 
     std::size_t bytes() const { return count * sizeof(std::int32_t); }
 
@@ -80,6 +81,24 @@ struct Rank {
     void sum() const { sum(comm); }
     void sum(stretto_comm by) const {
         check(stretto_allreduce(by, STRETTO_IN_PLACE, device, count, STRETTO_INT32, STRETTO_SUM));
+    }
+    std::size_t part() const {
+        return std::max(count / static_cast<std::size_t>(ranks), std::size_t{1});
+    }
+    std::size_t room() const { // also for parts of one element
+        return std::max(bytes(), static_cast<std::size_t>(ranks) * sizeof(std::int32_t));
+    }
+    void scatter_sum(stretto_comm by) const {
+        check(stretto_reduce_scatter(by, device, other, part(), STRETTO_INT32, STRETTO_SUM));
+    }
+    void gather_all(stretto_comm by) const {
+        check(stretto_allgather(by, device, other, part(), STRETTO_INT32));
+    }
+    void exchange(stretto_comm by) const {
+        check(stretto_alltoall(by, device, other, part(), STRETTO_INT32));
+    }
+    void broadcast(stretto_comm by) const {
+        check(stretto_broadcast(by, device, count, STRETTO_INT32, 0));
     }
     void in_phases() const {
         check_cuda(cuMemcpy(address(host), address(device), bytes()), "cuMemcpy");
@@ -102,7 +121,8 @@ struct Rank {
 struct Way {
     const char *what;
     std::function<void()> call;
-    int calls = 1;                  // back to back; the sums of several are not checked
+    int calls = 1; // back to back; the sums of several are not checked
+    const char *collective = "allreduce";
     std::vector<double> times = {}; // of the slowest rank and one call, in us
 };
 
@@ -125,11 +145,10 @@ void print(const Rank &rank, const Way &way) {
     std::vector<double> times = way.times;
     const double first = times[0];
     std::sort(times.begin(), times.end());
-    std::printf(
-        "{\"item\":\"%s\",\"ranks\":%d,\"bytes\":%zu,\"what\":\"allreduce\",\"median\":%.1f,"
-        "\"unit\":\"us\",\"p10\":%.1f,\"p90\":%.1f,\"samples\":%zu,\"first\":%.1f}\n",
-        way.what, rank.ranks, rank.bytes(), times[times.size() / 2], times[times.size() / 10],
-        times[times.size() * 9 / 10], times.size(), first);
+    std::printf("{\"item\":\"%s\",\"ranks\":%d,\"bytes\":%zu,\"what\":\"%s\",\"median\":%.1f,"
+                "\"unit\":\"us\",\"p10\":%.1f,\"p90\":%.1f,\"samples\":%zu,\"first\":%.1f}\n",
+                way.what, rank.ranks, rank.bytes(), way.collective, times[times.size() / 2],
+                times[times.size() / 10], times[times.size() * 9 / 10], times.size(), first);
     std::fflush(stdout);
 }
 
@@ -168,23 +187,34 @@ void run(Rank rank, const std::string &job, double seconds, bool launches,
                  one = launches ? join(rank, job, "auto") : nullptr;
     for (const std::size_t bytes : sizes) {
         rank.count = bytes / sizeof(std::int32_t);
-        unsigned long long device = 0;
+        unsigned long long device = 0, other = 0;
         void *host = nullptr;
-        check_cuda(cuMemAlloc_v2(&device, bytes), "cuMemAlloc");
+        check_cuda(cuMemAlloc_v2(&device, rank.room()), "cuMemAlloc");
+        check_cuda(cuMemAlloc_v2(&other, rank.room()), "cuMemAlloc");
         check_cuda(cuMemHostAlloc(&host, bytes, 0), "cuMemHostAlloc");
         rank.device = reinterpret_cast<std::int32_t *>(device);
+        rank.other = reinterpret_cast<std::int32_t *>(other);
         rank.host = static_cast<std::int32_t *>(host);
+        const auto release = [&] {
+            check_cuda(cuMemFree_v2(device), "cuMemFree");
+            check_cuda(cuMemFree_v2(other), "cuMemFree");
+            check_cuda(cuMemFreeHost(host), "cuMemFreeHost");
+        };
         const auto share = std::chrono::duration_cast<Clock::duration>(
             std::chrono::duration<double>(seconds / static_cast<double>(2 * sizes.size())));
-        constexpr int kManyRuns = 100;
+        constexpr int kManyRuns = 100, kInARow = 10;
+        constexpr const char *kRow = "one pass, back to back";
         if (launches) {
             measure(rank, Clock::now() + 2 * share, kManyRuns,
                     {{"each launches", [&] { rank.sum(own); }},
                      {"one launches", [&] { rank.sum(passes); }},
                      {"one pass", [&] { rank.sum(one); }},
-                     {"one pass, back to back", [&] { rank.sum(one); }, 10}});
-            check_cuda(cuMemFree_v2(device), "cuMemFree");
-            check_cuda(cuMemFreeHost(host), "cuMemFreeHost");
+                     {kRow, [&] { rank.sum(one); }, kInARow},
+                     {kRow, [&] { rank.scatter_sum(one); }, kInARow, "reduce_scatter"},
+                     {kRow, [&] { rank.gather_all(one); }, kInARow, "allgather"},
+                     {kRow, [&] { rank.exchange(one); }, kInARow, "alltoall"},
+                     {kRow, [&] { rank.broadcast(one); }, kInARow, "broadcast"}});
+            release();
             continue;
         }
         // In place where ranks reach one another's memory, staged through the host elsewhere.
@@ -193,8 +223,7 @@ void run(Rank rank, const std::string &job, double seconds, bool launches,
         measure(rank, Clock::now() + share, kRuns,
                 {{staged ? "staged" : "in place", [&] { rank.sum(); }}});
         measure(rank, Clock::now() + share, kRuns, {{"phases", [&] { rank.in_phases(); }}});
-        check_cuda(cuMemFree_v2(device), "cuMemFree");
-        check_cuda(cuMemFreeHost(host), "cuMemFreeHost");
+        release();
     }
     for (stretto_comm *comm : {&one, &passes, &own, &rank.comm})
         if (*comm != nullptr)
