@@ -69,11 +69,11 @@ def dead_rank() -> None:
 
 
 def broken_copy() -> str:
-    """The driver fails on rank 1."""
+    """The driver fails on rank 0, which performs the call for all."""
     rank, _ = here()
     x = torch.ones(COUNT, device="cuda")
     torch.cuda.synchronize()
-    if rank == 1:
+    if rank == 0:
         on_cuda.parts.fail(0, 700)
     try:
         work = dist.all_reduce(x, async_op=True)

@@ -202,7 +202,7 @@ def test_an_error_of_the_driver(worlds: Worlds) -> None:
     told = world.run(on_cuda_failing.broken_copy)
     world.broken = True
     world.close()
-    assert all("rank 1" in text and "CUDA_ERROR_ILLEGAL_ADDRESS" in text for text in told), told
+    assert all("rank 0" in text and "CUDA_ERROR_ILLEGAL_ADDRESS" in text for text in told), told
 
 
 def test_death_of_a_rank(worlds: Worlds) -> None:

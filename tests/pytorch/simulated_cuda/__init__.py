@@ -22,19 +22,25 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
 DRIVER = ROOT / "tests/cpp/device"
 NAME = "simulated_torch_cuda"
+STRETTO = "libstretto.so.0"
+
+
+def _folder() -> Path:
+    import torch
+
+    return ROOT / "build" / f"simulated-torch-{torch.__version__}"
 
 
 def build() -> Path:
     """Compiles the driver and PyTorch's parts, where that is not done yet.  Gives the folder from
     which processes install them."""
-    import torch
-
-    folder = ROOT / "build" / f"simulated-torch-{torch.__version__}"
+    folder = _folder()
     folder.mkdir(parents=True, exist_ok=True)
     with open(folder / "building", "w") as building:
         fcntl.flock(building, fcntl.LOCK_EX)
         (folder / "lock").unlink(missing_ok=True)  # PyTorch's, of a build that was interrupted
         _build_driver(folder / "libcuda.so.1")
+        _link_library(folder)
         program = "import sys, simulated_cuda; simulated_cuda.compile_parts(sys.argv[1])"
         tools = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])  # ninja
         subprocess.run(
@@ -54,6 +60,21 @@ def _build_driver(driver: Path) -> None:
     options = ["-std=c++20", "-shared", "-fPIC", "-pthread", "-Wl,-soname,libcuda.so.1"]
     command = ["c++", *options, f"-I{ROOT / 'src'}", *sources, "-o", driver]
     subprocess.run(command, check=True)
+
+
+def _link_library(folder: Path) -> None:
+    """Beside it the library finds its kernels: those of the driver."""
+    found = importlib.util.find_spec("stretto")
+    assert found is not None and found.submodule_search_locations
+    (folder / "stretto_cuda.fatbin").write_text("simulated kernels")
+    (folder / STRETTO).unlink(missing_ok=True)
+    (folder / STRETTO).symlink_to(Path(found.submodule_search_locations[0], "lib", STRETTO))
+
+
+def load_library(folder: Path) -> None:
+    """Before stretto is imported: the library as it lies beside the driver's kernels."""
+    if (folder / STRETTO).exists():
+        ctypes.CDLL(str(folder / STRETTO))
 
 
 def compile_parts(folder: str) -> None:
@@ -88,6 +109,7 @@ def preload(folder: Path) -> None:
     for path in [folder / "libcuda.so.1", *(libraries / name for name in names)]:
         ctypes.CDLL(str(path), ctypes.RTLD_GLOBAL)
     ctypes.CDLL(str(folder / f"{NAME}.so"))
+    load_library(folder)
 
 
 def install(folder: Path) -> Any:
@@ -165,3 +187,8 @@ def install(folder: Path) -> Any:
     torch.accelerator.current_accelerator = lambda check_available=False: device
     torch.accelerator.device_count = lambda: 1
     return parts
+
+
+# Ranks import this before stretto.
+if "torch" in sys.modules and sys.modules["torch"].version.cuda is None:
+    load_library(_folder())
