@@ -50,6 +50,7 @@ struct Counts {
     std::uint64_t launches = 0, kernel_bytes = 0;      // read and written by kernels
     std::uint64_t handles = 0, opened = 0, closed = 0; // of memory, by this process
     std::uint64_t opened_too_late = 0;                 // refused, as the memory had been freed
+    double copying_us = 0; // from the beginning of the first copy that takes time to the last end
 };
 
 extern "C" {

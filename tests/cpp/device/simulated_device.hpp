@@ -488,6 +488,9 @@ private:
             return;
         (engine == from_device ? counts.from_device_us : counts.to_device_us) +=
             us_between(begin, end);
+        if (counts.copying_us == 0)
+            first_copy_ = begin;
+        counts.copying_us = std::max(counts.copying_us, us_between(first_copy_, end));
         std::deque<std::pair<Clock::time_point, Clock::time_point>> &other =
             worked_[engine == from_device ? to_device : from_device];
         for (const auto &[from, to] : other)
@@ -505,6 +508,7 @@ private:
     bool watches_ = false; // a stream waits for a word
     std::set<std::pair<std::uint64_t, const void *>> loaded_; // kernels, by context
     std::array<std::deque<std::pair<Clock::time_point, Clock::time_point>>, kEngines> worked_;
+    Clock::time_point first_copy_; // of those that are counted
 };
 
 } // namespace simulated_cuda
