@@ -2,7 +2,6 @@
 #include "device/cuda_executor.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <memory>
 #include <new>
 #include <optional>
@@ -24,7 +23,6 @@ namespace {
 
 constexpr std::size_t kPinnedBytes = std::size_t{16} << 20; // of each pool
 constexpr std::uint64_t kLongestNapNs = 20'000;
-constexpr auto kNap = std::chrono::microseconds(10);
 
 // Only the CPU, and only host memory.
 void perform(const Kernel &kernel, std::span<void *const> outs, std::span<const void *const> ins,
@@ -49,7 +47,7 @@ std::uint64_t CudaExecutor::longest_nap() const {
 
 void CudaExecutor::wait(const Completion &completion) {
     for (poll(); completion.pending(); poll())
-        std::this_thread::sleep_for(kNap);
+        std::this_thread::sleep_for(engine::kDeviceNap);
 }
 
 void CudaExecutor::prepare(CUcontext context) {

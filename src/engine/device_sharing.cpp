@@ -13,7 +13,6 @@
 // before its stream waits.  So the driver is asked for nothing while a stream waits for a call.  A
 // reader that may not ask it in this call opens the memory in a later one.
 #include <algorithm>
-#include <chrono>
 #include <string>
 #include <thread>
 
@@ -188,9 +187,8 @@ bool Engine::left_alone() const {
 }
 
 void Engine::await_peers() const {
-    constexpr auto kNap = std::chrono::microseconds(10);
     for (const std::uint64_t since = now_ns(); !left_alone() && now_ns() - since < kStuckNs;)
-        std::this_thread::sleep_for(kNap);
+        std::this_thread::sleep_for(kDeviceNap);
 }
 
 // The CPU performs this call, or the step: copies from there.

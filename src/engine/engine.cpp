@@ -102,18 +102,20 @@ Run *Engine::play_elsewhere(const Call &call, Tally &tally, const std::function<
         trace_begin(own_);
     announce(own_);
     pass_by(*call.plan);
+    const auto attempt = [&] {
+        return own_.undecided() ? decided(own_) : attempt_as<Mode::executor>(own_);
+    };
+    const auto ends = [&] {
+        if (own_.undecided() && !decided(own_))
+            return false;
+        return own_.one_pass == OnePass::done || advance<Mode::executor>(own_);
+    };
     try {
-        while (own_.undecided())
-            if (!decided(own_)) {
+        while (!ends())
+            if (own_.undecided() || !look_ahead<Mode::executor>(own_)) {
                 if (give_up())
                     return keep_own();
-                wait(own_, [&] { return decided(own_) || give_up(); }, true);
-            }
-        while (own_.one_pass != OnePass::done && !advance<Mode::executor>(own_))
-            if (!look_ahead<Mode::executor>(own_)) {
-                if (give_up())
-                    return keep_own();
-                wait(own_, [&] { return attempt_as<Mode::executor>(own_) || give_up(); }, true);
+                wait(own_, [&] { return attempt() || give_up(); }, true);
             }
     } catch (...) {
         drain(own_);

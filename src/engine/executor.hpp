@@ -4,9 +4,9 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -21,6 +21,7 @@
 #include "reduce/kernels.hpp"
 #include "transport/shm/segment.hpp"
 #include "transport/shm/shared_device.hpp"
+#include "transport/wait/wait_policy.hpp"
 
 namespace stretto::engine {
 
@@ -69,6 +70,8 @@ struct PassList {
     const reduce::ElementMap *then;       // of all results; null: nothing
 };
 
+// How long a thread that does nothing else sleeps between two looks at what a device does.
+inline constexpr auto kDeviceNap = std::chrono::microseconds(10);
 // A device of which no work ends for so long is stuck: no call waits for it any more.
 inline constexpr std::uint64_t kStuckNs = 1'000'000'000;
 
@@ -134,7 +137,7 @@ struct SharedLists {
 // Several threads may call all functions at once, for several ranks.
 class Executor {
 public:
-    static constexpr std::uint64_t kNoPolling = std::numeric_limits<std::uint64_t>::max();
+    static constexpr std::uint64_t kNoPolling = transport::kNoNap;
 
     virtual ~Executor() = default;
     // Whether it performs the passes of a call whose buffers are of this kind.

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <chrono>
 #include <exception>
 #include <thread>
 #include <utility>
@@ -27,7 +26,6 @@ namespace {
 constexpr std::uint64_t kPatienceNs = 300'000, kLongPatienceNs = 10'000'000'000;
 constexpr std::uint32_t kLongestRestPasses = 64;
 constexpr std::uint64_t kLooksNs = 10'000'000; // between two looks whether a delegate lives
-constexpr auto kNap = std::chrono::microseconds(10);
 
 bool same_process(const transport::LineBlock &a, const transport::LineBlock &b) {
     return same_processes(a, b) &&
@@ -165,7 +163,7 @@ void PassDelegation::withdraw_and_wait(std::uint32_t number) {
         if (now_ns() - since > kStuckNs || segment_.presence(delegate_of(number)) != Presence::here)
             return;
         report(); // this rank may launch passes for others
-        std::this_thread::sleep_for(kNap);
+        std::this_thread::sleep_for(kDeviceNap);
     }
 }
 

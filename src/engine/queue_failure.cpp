@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What becomes of the calls in flight when the communicator has failed.
-#include <chrono>
 #include <thread>
 #include <utility>
 
@@ -26,7 +25,6 @@ void Queue::drain() {
 // behind another stream that waits, or this one if they share a hardware queue: if nothing ends for
 // so long, all go on, or none would.
 void Queue::end_gates() {
-    constexpr auto kNap = std::chrono::microseconds(10);
     std::uint64_t moved_ns = now_ns();
     for (bool left = true, stuck = false; left;) {
         const std::size_t issued = engine_.issued();
@@ -46,7 +44,7 @@ void Queue::end_gates() {
             moved_ns = now_ns();
         stuck = now_ns() - moved_ns > kStuckNs;
         if (left && !moved)
-            std::this_thread::sleep_for(kNap);
+            std::this_thread::sleep_for(kDeviceNap);
     }
 }
 

@@ -4,7 +4,6 @@
 // that comes; while copies are on their way, no thread of the rank sleeps longer than
 // longest_nap().
 #include <algorithm>
-#include <chrono>
 #include <thread>
 
 #include "p2p/messenger.hpp"
@@ -247,11 +246,10 @@ bool Messenger::end_abandoned_copies() {
 // After a failure: returns when no executor touches the memory of messages.  Gives up the lock
 // while it waits: other threads may need it to let the device go on.
 void Messenger::await_copies(std::unique_lock<std::mutex> &lock) {
-    constexpr auto kNap = std::chrono::microseconds(10);
     for (end_abandoned_copies(); !copied_.empty(); end_abandoned_copies()) {
         lock.unlock();
         poll_executors();
-        std::this_thread::sleep_for(kNap);
+        std::this_thread::sleep_for(engine::kDeviceNap);
         lock.lock();
     }
     wake(rank_);
