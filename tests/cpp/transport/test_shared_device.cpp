@@ -116,18 +116,22 @@ TEST_CASE("nobody reads a listing of which a part is of another one") {
 
 TEST_CASE("buffers may be used in one call") {
     SharedBuffers buffers{};
-    CHECK(buffers.of(12).output == 0);
+    CHECK_FALSE(buffers.of(12));
     const std::uint64_t place = DevicePlace::of(SharedDevice::kListedAllocations - 1, -1);
     buffers.open(12, {place, place + 2, true});
-    CHECK(buffers.of(12).output == place);
-    CHECK(buffers.of(12).input == place + 2);
-    CHECK(buffers.of(12).in_place);
-    CHECK(buffers.of(13).output == 0);
-    buffers.open(13, {place + 1, 0, false});
-    CHECK(buffers.of(12).output == 0);
-    CHECK(buffers.of(13).output == place + 1);
-    CHECK(buffers.of(13).input == 0);
-    CHECK_FALSE(buffers.of(13).in_place);
+    REQUIRE(buffers.of(12));
+    CHECK(buffers.of(12)->output == place);
+    CHECK(buffers.of(12)->input == place + 2);
+    CHECK(buffers.of(12)->in_place);
+    CHECK_FALSE(buffers.of(12)->steps_share);
+    CHECK_FALSE(buffers.of(13));
+    buffers.open(13, {place + 1, 0, false, true});
+    CHECK_FALSE(buffers.of(12));
+    REQUIRE(buffers.of(13));
+    CHECK(buffers.of(13)->output == place + 1);
+    CHECK(buffers.of(13)->input == 0);
+    CHECK_FALSE(buffers.of(13)->in_place);
+    CHECK(buffers.of(13)->steps_share);
 }
 
 TEST_CASE("a rank asks for one pass and hears the answer, call by call") {
