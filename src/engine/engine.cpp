@@ -5,6 +5,7 @@
 
 #include "base/clock.hpp"
 #include "base/cpu_pause.hpp"
+#include "engine/failure.hpp"
 #include "engine/gate.hpp"
 #include "engine/issued.hpp"
 #include "engine/playing.inl"
@@ -39,7 +40,8 @@ Engine::Engine(std::shared_ptr<transport::Segment> segment, int rank, const tran
       spins_(options.spin_ns != 0 && segment_->placement().one_host()), copy_(reduce::copy_pass()),
       options_(options), recorder_(options.recorder),
       patience_ticks_(static_cast<std::uint64_t>(kPatienceNs / ns_per_tick())), stream_(*segment_),
-      heap_(heap), describe_(std::move(describe)), companion_(companion) {
+      heap_(heap), describe_(std::move(describe)), companion_(companion),
+      exhausted_(no_memory(segment_->names().of(rank))) {
     for (Bases &bases : bases_)
         bases.assign(static_cast<std::size_t>(segment_->ranks()), 0);
 }
@@ -118,6 +120,8 @@ Run *Engine::play_elsewhere(const Call &call, Tally &tally, const std::function<
                 wait(own_, [&] { return attempt() || give_up(); }, true);
             }
     } catch (...) {
+        // Before this rank waits: those that see the failure begin no pass over its memory.
+        (void)post_exception(*segment_, rank_, exhausted_);
         drain(own_);
         await_peers();
         throw;

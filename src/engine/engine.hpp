@@ -382,6 +382,7 @@ private:
         CallDescriptor descriptor;
     } still_;
     Companion *const companion_; // null: none
+    const Error exhausted_;      // made ahead
     // Steps of all calls in flight that an executor performs.
     std::shared_ptr<Bell> bell_;         // null: no call had an executor
     std::vector<Executor *> ring_users_; // executors that know of this host's rings
