@@ -117,12 +117,14 @@ void Engine::share_before_waiting(Run &run, Executor *executor) {
         executor->open_shared();
 }
 
-// From here on other ranks may store into the output.  Those of an older call stay where they are
-// as long as the leader may look for them.
+// From here on other ranks may store into the output.  Those of another call stay where they are as
+// long as the leader may look for them.
 void Engine::open_buffers(const Run &run) {
     using Question = transport::OnePassWords::Question;
-    if ((run.input_place | run.output_place) != 0 &&
-        devices_[rank_].one_pass.question(run.sequence) != Question::older_call)
+    if ((run.input_place | run.output_place) == 0)
+        return;
+    const Question question = devices_[rank_].one_pass.question(run.sequence);
+    if (question == Question::none || question == Question::this_call)
         buffers_of(devices_[rank_], run)
             .open(run.signature,
                   {run.output_place, run.input_place, run.call->in_place, run.steps_share});

@@ -109,7 +109,8 @@ std::optional<bool> Engine::all_ask(const Run &run) const {
             return std::nullopt;
         switch (devices_[rank].one_pass.question(run.sequence)) {
         case OnePassWords::Question::older_call: return std::nullopt;
-        case OnePassWords::Question::none: all = false; break;
+        case OnePassWords::Question::none:
+        case OnePassWords::Question::newer_call: all = false; break;
         case OnePassWords::Question::this_call:
             if (!shared_buffers(run, rank))
                 return std::nullopt; // its stream has not come to the call
@@ -224,10 +225,13 @@ int Engine::awaited_before_steps(const Run &run) const {
             return rank;
     if (rank_ != kLeaderRank)
         return kLeaderRank;
-    for (int rank = 0; rank < segment_->ranks(); ++rank)
-        if (devices_[rank].one_pass.question(run.sequence) != OnePassWords::Question::none &&
-            !shared_buffers(run, rank))
+    for (int rank = 0; rank < segment_->ranks(); ++rank) {
+        using Question = OnePassWords::Question;
+        const Question question = devices_[rank].one_pass.question(run.sequence);
+        if (question == Question::older_call ||
+            (question == Question::this_call && !shared_buffers(run, rank)))
             return rank;
+    }
     return transport::WaitState::kItselfRank;
 }
 

@@ -38,14 +38,15 @@ public:
         return true;
     }
     void hear(std::uint64_t call) { questions_[call % kCalls].store(0, std::memory_order_release); }
-    // What stands in the place of a call: whether its owner asks for this call, or still for an
-    // older one.
-    enum class Question : std::uint8_t { none, this_call, older_call };
+    // What stands in the place of a call: whether its owner asks for this call, still for an older
+    // one, or already for a newer one, as a rank does that has left this one, or goes by its steps.
+    enum class Question : std::uint8_t { none, this_call, older_call, newer_call };
     Question question(std::uint64_t call) const {
         const std::uint64_t word = questions_[call % kCalls].load(std::memory_order_acquire);
-        return word == call + 1 ? Question::this_call
-               : word == 0      ? Question::none
-                                : Question::older_call;
+        return word == call + 1  ? Question::this_call
+               : word == 0       ? Question::none
+               : word < call + 1 ? Question::older_call
+                                 : Question::newer_call;
     }
 
     // Of the leader.

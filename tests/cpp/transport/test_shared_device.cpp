@@ -150,6 +150,7 @@ TEST_CASE("a rank asks for one pass and hears the answer, call by call") {
     CHECK(leader.answer(kLater) == OnePassAnswer::none);
     own.hear(kCall);
     CHECK(own.ask(kLater));
+    CHECK(own.question(kCall) == Question::newer_call);
     leader.answer(kLater, OnePassAnswer::by_steps);
     CHECK(leader.answer(kCall) == OnePassAnswer::none);
     CHECK(leader.answer(kLater) == OnePassAnswer::by_steps);
