@@ -92,7 +92,8 @@ threaded_over_hosts := api_phases api_stall
 # Where the address sanitizer alone watches: what goes through the same threads with other calls and values.
 memory_tests := $(threaded_tests) net api_collectives api_errors api_costs api_messages api_parts api_communicators \
 	api_children api_exchanges api_message_programs api_peers api_memory api_memory_messages api_shrink_failures \
-	api_xpmem api_start programs api_attach api_ops api_reproducible api_arguments device_launching device_one_pass
+	api_xpmem api_start programs api_attach api_ops api_reproducible api_arguments device_launching device_memory device_one_pass \
+	device_random_calls
 memory_over_hosts := $(threaded_over_hosts) api_trials api_arrivals
 # (tests, those that run over hosts): their executables, and what picks them.
 executables = $(1:%=test_%) $(2:%=test_%)

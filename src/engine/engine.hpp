@@ -137,7 +137,6 @@ public:
 
     // The callback for waits in which a rank does not come.
     StallWatch &stall_watch() { return stall_watch_; }
-
     const transport::Segment &segment() const { return *segment_; }
 
 private:

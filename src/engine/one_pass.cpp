@@ -103,7 +103,7 @@ bool Engine::has_entered(int rank, std::uint64_t sequence) const {
 // Whether all ranks ask for one pass; nothing: some have not come so far, or have to hear an answer
 // of which the place is wanted.
 std::optional<bool> Engine::all_ask(const Run &run) const {
-    bool all = true;
+    bool all = true, here = true; // the second: the streams of all have come to the call
     for (int rank = 0; rank < segment_->ranks(); ++rank) {
         if (!has_entered(rank, run.sequence))
             return std::nullopt;
@@ -112,11 +112,10 @@ std::optional<bool> Engine::all_ask(const Run &run) const {
         case OnePassWords::Question::none:
         case OnePassWords::Question::newer_call: all = false; break;
         case OnePassWords::Question::this_call:
-            if (!shared_buffers(run, rank))
-                return std::nullopt; // its stream has not come to the call
+            here = here && shared_buffers(run, rank).has_value();
         }
     }
-    return all;
+    return all && !here ? std::nullopt : std::optional(all);
 }
 
 // Finds the buffers of all ranks; false if some are not open here, or not on this rank's device.

@@ -198,23 +198,6 @@ TEST_CASE("ranks with host memory, and other algorithms, lead all to the steps o
         }
 }
 
-TEST_CASE("a forced algorithm is kept") {
-    on_free_ranks(kRanks, [](stretto_comm comm) {
-        check(stretto_force_algorithm(comm, "allgather=ring,reduce_scatter=ring"));
-        const OnDevice device(OnDevice::Buffers::reused);
-        for (const Collective collective : {Collective::allgather, Collective::reduce_scatter}) {
-            const Call call = call_of(collective, 40'003);
-            if (!plays(comm, call, 1) || !plays(comm, call, 2))
-                return kWrong;
-            const OneCall one = counts_of_one(comm, call);
-            if (one.verdict != "" ||
-                (stretto_rank(comm) != 0 && one.counts.copies + one.counts.launches == 0))
-                return kWrong;
-        }
-        return kRight;
-    });
-}
-
 TEST_CASE("many calls of all collectives in flight") {
     on_free_ranks(kRanks, [](stretto_comm comm) {
         constexpr std::size_t kMany = 150;

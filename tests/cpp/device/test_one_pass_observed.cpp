@@ -7,9 +7,11 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <vector>
 
 #include "device/ordered_vector.hpp"
 #include "support/environment.hpp"
+#include "support/exact.hpp"
 #include "support/folder.hpp"
 #include "support/text.hpp"
 
@@ -17,13 +19,14 @@ using namespace test;
 
 namespace {
 
-// The line of an algorithm of allreduce; without calls if there is none.
-stretto_stat line_of(stretto_comm comm, const std::string &algorithm) {
+// The line of an algorithm; without calls if there is none.
+stretto_stat line_of(stretto_comm comm, const std::string &algorithm,
+                     const std::string &collective = "allreduce") {
     std::array<stretto_stat, 64> lines{};
     std::size_t number = 0;
     check(stretto_stats(comm, lines.data(), lines.size(), &number));
     for (std::size_t i = 0; i < number; ++i)
-        if (std::string(lines[i].collective) == "allreduce" && lines[i].algorithm == algorithm)
+        if (lines[i].collective == collective && lines[i].algorithm == algorithm)
             return lines[i];
     return {};
 }
@@ -45,6 +48,28 @@ TEST_CASE("statistics know calls that were one pass from those that were steps")
                        one.messages == 0 &&
                        one.bytes_reduced == (leads ? 4 * kRanks * 4 * kCount : 0) &&
                        steps.calls == 3 && steps.messages > 0
+                   ? kRight
+                   : kWrong;
+    });
+    CHECK(codes == std::vector<int>(kRanks, kRight));
+}
+
+TEST_CASE("a forced algorithm is kept") {
+    const auto codes = on_processes(kRanks, [](stretto_comm comm) {
+        check(stretto_force_algorithm(comm, "allgather=ring,reduce_scatter=direct"));
+        const OnDevice device(OnDevice::Buffers::reused);
+        for (const Collective collective : {Collective::allgather, Collective::reduce_scatter})
+            for (std::size_t round = 0; round < 3; ++round) {
+                Call call;
+                call.collective = collective;
+                call.count = kCount;
+                call.salt = round;
+                if (play(comm, call) != "")
+                    return kWrong;
+            }
+        // The pass of one process is `direct` in other words.
+        return line_of(comm, "ring", "allgather").calls == 3 &&
+                       line_of(comm, "one_pass", "reduce_scatter").calls == 3
                    ? kRight
                    : kWrong;
     });

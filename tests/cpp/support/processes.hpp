@@ -2,6 +2,8 @@
 // Ranks as processes: for what kills, stops or limits a whole process.
 #pragma once
 
+#include <cstdio>
+#include <exception>
 #include <functional>
 #include <string>
 #include <sys/wait.h>
@@ -14,6 +16,19 @@
 
 namespace test {
 
+constexpr int kNotJoined = 100, kThrew = 101; // exit codes
+
+// Ends this process, which must not go on with the tests of the one that has forked it.
+[[noreturn]] inline void end_with(int rank, const std::function<int(int)> &body) {
+    int code = kThrew;
+    try {
+        code = body(rank);
+    } catch (const std::exception &error) {
+        std::fprintf(stderr, "rank %d: %s\n", rank, error.what());
+    }
+    _exit(code);
+}
+
 // Runs body(rank) in so many processes; gives their exit codes (a killed one: minus the signal).
 // `meanwhile` gets the process ids and runs here.
 inline std::vector<int>
@@ -23,7 +38,7 @@ on_bare_processes(int ranks, const std::function<int(int)> &body,
     for (int rank = 0; rank < ranks; ++rank) {
         const pid_t child = fork();
         if (child == 0)
-            _exit(body(rank));
+            end_with(rank, body);
         children.push_back(child);
     }
     if (meanwhile)
@@ -36,8 +51,6 @@ on_bare_processes(int ranks, const std::function<int(int)> &body,
     }
     return codes;
 }
-
-constexpr int kNotJoined = 100; // exit code
 
 // As ranks of a job, which all have joined: one that dies while others join makes their join fail.
 inline std::vector<int>
