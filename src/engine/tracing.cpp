@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The records that the engine writes to the trace.
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+
 #include "engine/engine.hpp"
 #include "engine/leading.hpp"
 #include "transport/shm/wait_state.hpp"
@@ -34,9 +38,10 @@ void Engine::trace_one_pass(const Run &run) {
     for (int rank = 0; rank < segment_->ranks(); ++rank)
         all.add(rank);
     const bool reduces = run.call->execution->kernel.reduces;
+    constexpr std::size_t kMostBytes = std::numeric_limits<std::uint32_t>::max(); // of a record
     recorder_->step_ends(run.leading->began,
                          {segment_->number_of(run.sequence), 0,
-                          static_cast<std::uint32_t>(run.plan->vector_bytes),
+                          static_cast<std::uint32_t>(std::min(run.plan->vector_bytes, kMostBytes)),
                           reduces ? static_cast<std::uint32_t>(segment_->ranks()) : 1, true, true},
                          all, all);
 }

@@ -29,7 +29,13 @@ inline Counts counted() {
     return counts;
 }
 
-// All ranks end with kRight.
+// All ranks end with kRight; the library chooses algorithms.
+inline void on_free_ranks(int ranks, const std::function<int(stretto_comm)> &body) {
+    const auto codes = on_processes(ranks, body);
+    CHECK(codes == std::vector<int>(static_cast<std::size_t>(ranks), kRight));
+}
+
+// The same by `direct`.
 inline void on_ranks(int ranks, const std::function<int(stretto_comm)> &body) {
     const auto codes = on_processes(ranks, [&](stretto_comm comm) {
         check(stretto_force_algorithm(comm, "direct"));

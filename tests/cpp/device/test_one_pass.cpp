@@ -32,12 +32,6 @@ namespace {
 
 constexpr int kCalls = 4;
 
-// All ranks end with kRight; the library chooses.
-void on_free_ranks(int ranks, const std::function<int(stretto_comm)> &body) {
-    const auto codes = on_processes(ranks, body);
-    CHECK(codes == std::vector<int>(static_cast<std::size_t>(ranks), kRight));
-}
-
 // Of some repeated calls, in this process.
 Counts counts_of_calls(OrderedVector &vector, stretto_comm comm, Order order, bool &right) {
     for (int call = 0; call < 2; ++call)

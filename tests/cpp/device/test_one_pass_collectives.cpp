@@ -30,12 +30,6 @@ constexpr Collective kAll[] = {
     Collective::allreduce, Collective::reduce, Collective::broadcast, Collective::reduce_scatter,
     Collective::allgather, Collective::gather, Collective::scatter,   Collective::alltoall};
 
-// All ranks end with kRight; the library chooses.
-void on_free_ranks(int ranks, const std::function<int(stretto_comm)> &body) {
-    const auto codes = on_processes(ranks, body);
-    CHECK(codes == std::vector<int>(static_cast<std::size_t>(ranks), kRight));
-}
-
 Call call_of(Collective collective, std::size_t count) {
     Call call;
     call.collective = collective;
