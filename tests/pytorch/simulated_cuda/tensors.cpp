@@ -46,7 +46,7 @@ public:
         const c10::Device device(c10::kCUDA, 0);
         if (bytes == 0)
             return {nullptr, device};
-        const Kind kind(current_stream, (bytes + 511) / 512 * 512, source);
+        const Kind kind(current_stream, (bytes + 511) / 512 * 512, source, expandable_segments);
         const std::lock_guard lock(mutex_);
         std::vector<unsigned long long> &blocks = free_[kind];
         unsigned long long memory = 0;
@@ -64,15 +64,15 @@ public:
     }
 
 private:
-    using Kind = std::tuple<void *, std::size_t, Source>;
+    using Kind = std::tuple<void *, std::size_t, Source, bool>;
     static unsigned long long fresh(const Kind &kind) {
-        const auto [stream, bytes, from] = kind;
+        const auto [stream, bytes, from, expandable] = kind;
         unsigned long long memory = 0;
         if (from != nullptr) {
             memory =
                 reinterpret_cast<unsigned long long>(from(static_cast<ssize_t>(bytes), 0, stream));
         } else {
-            simulated_cuda_without_handles(expandable_segments);
+            simulated_cuda_without_handles(expandable);
             require("cuMemAlloc", cuMemAlloc_v2, &memory, bytes);
             simulated_cuda_without_handles(false);
         }
