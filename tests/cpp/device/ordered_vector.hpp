@@ -119,6 +119,15 @@ public:
         return right(comm);
     }
 
+    // Two calls, so that all ranks have opened the memory; then all ranks have filled their vectors
+    // for the next call.  False: a sum was wrong.
+    bool get_ready(stretto_comm comm) {
+        const bool right = sum(comm, Order::host) && sum(comm, Order::host);
+        fill(comm);
+        check(stretto_barrier(comm));
+        return right;
+    }
+
 private:
     std::int32_t *buffer() { return reinterpret_cast<std::int32_t *>(memory_); }
     void move(std::vector<std::int32_t> &data, bool there) {

@@ -274,10 +274,8 @@ TEST_CASE("ranks hear of a leader that dies, in its pass or before it") {
             const auto codes = on_processes(kRanks, [&](stretto_comm comm) {
                 OnDevice device;
                 OrderedVector vector(device, kCount, new_stream());
-                if (!vector.sum(comm, Order::host) || !vector.sum(comm, Order::host))
+                if (!vector.get_ready(comm))
                     return kWrong;
-                vector.fill(comm);
-                check(stretto_barrier(comm));
                 std::thread other;
                 if (stretto_rank(comm) == 0) {
                     if (!in_its_pass)
@@ -306,10 +304,8 @@ TEST_CASE("a call that fails waits for the pass of the leader, which writes to a
         on_free_ranks(kRanks, [&](stretto_comm comm) {
             OnDevice device;
             OrderedVector vector(device, kCount, new_stream());
-            if (!vector.sum(comm, Order::host) || !vector.sum(comm, Order::host))
+            if (!vector.get_ready(comm))
                 return kWrong;
-            vector.fill(comm);
-            check(stretto_barrier(comm));
             std::thread other;
             if (stretto_rank(comm) == 0)
                 other = held.hold(1);
@@ -324,10 +320,8 @@ TEST_CASE("an error of the pass is an error of all") {
     on_free_ranks(kRanks, [](stretto_comm comm) {
         OnDevice device;
         OrderedVector vector(device, kCount, new_stream());
-        if (!vector.sum(comm, Order::host) || !vector.sum(comm, Order::host))
+        if (!vector.get_ready(comm))
             return kWrong;
-        vector.fill(comm);
-        check(stretto_barrier(comm));
         if (stretto_rank(comm) == 0)
             simulated_cuda::simulated_cuda_fail(0, 700);
         const stretto_status status = vector.sum_blocking(comm);
