@@ -2,6 +2,7 @@
 #include "device/cuda_executor.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <memory>
 #include <new>
 #include <optional>
@@ -22,6 +23,7 @@ using Way = CudaCopies::Way;
 namespace {
 
 constexpr std::size_t kPinnedBytes = std::size_t{16} << 20; // of each pool
+constexpr std::size_t kShortBytes = 8192;
 constexpr std::uint64_t kLongestNapNs = 20'000;
 
 // Only the CPU, and only host memory.
@@ -266,7 +268,19 @@ void CudaExecutor::work(StagedPass &pass) {
     perform(pass.kernel, pass.host_outs, pass.ins, pass.bytes);
 }
 
+// Short payloads of other hosts lie where the driver does not reach them by itself: it would copy
+// them in a way of its own, in which it may wait for other work.
+void CudaExecutor::take_short_result(StagedPass &pass) {
+    if (pass.bytes > kShortBytes || pass.block.memory != nullptr ||
+        registered_.covers(pass.result, pass.bytes))
+        return;
+    pass.block = pool_.take_if_pinned(pass.bytes);
+    if (pass.block.memory != nullptr)
+        pass.result = std::memcpy(pass.block.memory, pass.result, pass.bytes);
+}
+
 void CudaExecutor::store(StagedPass &pass) {
+    take_short_result(pass);
     for (void *const out : pass.device_outs)
         pass.copies->copy(Way::to_device, out, pass.result, pass.bytes);
     if (pass.event != nullptr)

@@ -102,6 +102,7 @@ private:
     void fetch(StagedPass &pass);
     static void work(StagedPass &pass);
     void store(StagedPass &pass);
+    void take_short_result(StagedPass &pass);
     void end(PassPointer pass, const Error *why) noexcept;
     void drop(CudaPrefetch &ahead) noexcept;
     struct Ended {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "device/registered_memory.hpp"
 
+#include <iterator>
 #include <new>
 #include <string>
 #include <utility>
@@ -14,6 +15,16 @@ void RegisteredMemory::add(void *memory, std::size_t bytes) {
     state.bytes = bytes;
     ++state.users;
     all_tried_ = all_tried_ && state.tried;
+}
+
+bool RegisteredMemory::covers(const void *memory, std::size_t bytes) const {
+    const auto after = states_.upper_bound(memory);
+    if (after == states_.begin())
+        return false;
+    const auto &[first, state] = *std::prev(after);
+    const auto *const begin = static_cast<const std::byte *>(first);
+    return state.registered &&
+           static_cast<const std::byte *>(memory) + bytes <= begin + state.bytes;
 }
 
 Context RegisteredMemory::current() const {

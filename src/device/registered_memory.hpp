@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <map>
 
 #include "device/cuda.hpp"
@@ -22,6 +23,8 @@ public:
     void add(void *memory, std::size_t bytes);
     // True if the last user has removed it and it is to be unregistered.
     bool remove(void *memory) noexcept;
+    // Whether the device reaches all of these bytes.
+    bool covers(const void *memory, std::size_t bytes) const;
     bool all_tried() const { return all_tried_; }
     // Pinned memory, for as long as the process lives.  Gives the driver's answer.  With a context
     // current.  Throws std::bad_alloc.
@@ -42,7 +45,7 @@ private:
     Context current() const;
 
     const Cuda &driver_;
-    std::map<void *, State> states_;
+    std::map<void *, State, std::less<>> states_;
     bool all_tried_ = true, warned_ = false;
 };
 

@@ -50,11 +50,8 @@ Engine::~Engine() {
     forget_lists();
     if (bell_ != nullptr)
         bell_->silence();
-    for (Executor *const executor : ring_users_)
-        for (int rank = 0; rank < segment_->ranks(); ++rank)
-            if (segment_->here(rank))
-                for (std::byte *const ring : {segment_->cells(rank), segment_->bulk(rank)})
-                    executor->release_memory(ring);
+    for (Executor *const executor : memory_users_)
+        segment_->remove_memory_user(*executor);
 }
 
 template<Engine::Mode mode>
@@ -147,7 +144,7 @@ void Engine::launch(Run &run, const Call &call, const Tally &tally, Gate *gate) 
         run.kept.output_heap = 0; // other ranks store there as soon as they know of the call
         Executor *const executor = gate->executor();
         if (executor != nullptr)
-            prepare_rings(*executor);
+            show_memory(*executor);
         share_before_waiting(run, executor);
         gate->close();
     }

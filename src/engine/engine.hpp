@@ -138,6 +138,7 @@ public:
     // The callback for waits in which a rank does not come.
     StallWatch &stall_watch() { return stall_watch_; }
     const transport::Segment &segment() const { return *segment_; }
+    void show_memory(Executor &executor); // that of calls; when rings are open
 
 private:
     void begin(Run &run, const Call &call, const Tally &tally);
@@ -194,7 +195,6 @@ private:
     bool issue_pass(Run &run, const Step &step, int outs, transport::Location where);
     void reduce_by_user_elsewhere(Run &run, const Step &step, int outs,
                                   std::vector<std::byte> &memory);
-    void prepare_rings(Executor &executor);
     void prefetch(Run &run, std::uint32_t index);
     void collect(Run &run);
     void add_issued(Run &run, const IssuedSteps::Slot &slot);
@@ -383,8 +383,8 @@ private:
     Companion *const companion_; // null: none
     const Error exhausted_;      // made ahead
     // Steps of all calls in flight that an executor performs.
-    std::shared_ptr<Bell> bell_;         // null: no call had an executor
-    std::vector<Executor *> ring_users_; // executors that know of this host's rings
+    std::shared_ptr<Bell> bell_;           // null: no call had an executor
+    std::vector<Executor *> memory_users_; // that know of the communicator's memory
     // Memory of devices that ranks of this host share, by rank; null: this rank has shared none.
     transport::SharedDevice *devices_ = nullptr;
     std::unique_ptr<SharedLists> lists_;         // of these

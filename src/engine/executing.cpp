@@ -11,22 +11,20 @@
 
 namespace stretto::engine {
 
-// Passes copy to and from the rings of this host's ranks.
-void Engine::prepare_rings(Executor &executor) {
-    if (std::ranges::find(ring_users_, &executor) != ring_users_.end())
+// Passes copy to and from the memory of the communicator.
+void Engine::show_memory(Executor &executor) {
+    if (std::ranges::find(memory_users_, &executor) != memory_users_.end())
         return;
-    ring_users_.push_back(&executor);
-    for (int rank = 0; rank < segment_->ranks(); ++rank)
-        if (segment_->here(rank))
-            for (std::byte *const ring : {segment_->cells(rank), segment_->bulk(rank)})
-                executor.use_memory(ring, transport::Rings::kViews * segment_->ring_bytes());
+    memory_users_.reserve(memory_users_.size() + 1);
+    segment_->add_memory_user(executor);
+    memory_users_.push_back(&executor);
 }
 
 // Room that a run needs for its executor, made before the call is announced.
 void Engine::expect_executor(Run &run) {
     if (bell_ == nullptr)
         bell_ = std::make_shared<Bell>(segment_, rank_);
-    prepare_rings(*run.call->execution->executor);
+    show_memory(*run.call->execution->executor);
     const bool signals = run.call->execution->executor->longest_nap() == Executor::kNoPolling;
     if (run.issued == nullptr || run.issued->signals() != signals)
         run.issued = std::make_unique<IssuedSteps>(signals ? bell_ : nullptr);

@@ -19,6 +19,7 @@
 #include "base/types.hpp"
 #include "engine/whole_call.hpp"
 #include "reduce/kernels.hpp"
+#include "transport/memory_user.hpp"
 #include "transport/shm/segment.hpp"
 #include "transport/shm/shared_device.hpp"
 #include "transport/wait/wait_policy.hpp"
@@ -134,12 +135,12 @@ struct SharedLists {
     std::uint64_t looked = 0;
 };
 
-// Several threads may call all functions at once, for several ranks.
-class Executor {
+// Several threads may call all functions at once, for several ranks.  It is told of memory that
+// passes use again and again, and may register it with its device.
+class Executor : public transport::MemoryUser {
 public:
     static constexpr std::uint64_t kNoPolling = transport::kNoNap;
 
-    virtual ~Executor() = default;
     // Whether it performs the passes of a call whose buffers are of this kind.
     virtual bool supports(MemoryKind memory, const Kernel &kernel) const = 0;
     // Begins to read an operand of a later pass.  It does not change before.  Null: the pass will
@@ -211,13 +212,6 @@ public:
     virtual bool takes_turns() const { return false; }
     // The error of a rank that could not open memory of another one.
     virtual Error refused(int error) { return {Status::internal, std::to_string(error)}; }
-    // Host memory that passes use again and again, until it is released.  An executor may register
-    // it with its device.  Several engines may give the same memory; each releases it once.
-    virtual void use_memory(void *memory, std::size_t bytes) {
-        (void)memory;
-        (void)bytes;
-    }
-    virtual void release_memory(void *memory) noexcept { (void)memory; }
 };
 
 // The executor of a call, and the call's reduction.

@@ -53,6 +53,8 @@ public:
     void wake(int rank) override;
     void open_mailbox(int rank) override;
     void failed() noexcept override;
+    void add_memory_user(MemoryUser &user) override;
+    void remove_memory_user(MemoryUser &user) noexcept override;
 
     // Sends this many bytes of padding: a connection that was idle sends slowly at first, and data
     // that follows the padding does not have to.

@@ -12,7 +12,7 @@ namespace stretto::transport {
 Mirror::Mirror(std::size_t ring_bytes, std::size_t ranks)
     : ring_bytes_(ring_bytes), page_(static_cast<std::size_t>(sysconf(_SC_PAGESIZE))),
       ranks_(ranks), file_(anonymous_file("stretto-mirror", 2 * ring_bytes * ranks)),
-      rings_(ring_bytes, ranks), taken_(ranks) {
+      rings_(ring_bytes, ranks), taken_(ranks), whole_(ranks) {
     for (std::size_t place = 0; place < ranks; ++place)
         rings_.map(rings_.cells(place), file_.get(), ring_bytes_ * place);
 }
@@ -44,6 +44,7 @@ bool Mirror::open_whole(std::size_t place) {
         return false;
     taken_[place].assign(ring_bytes_ / page_, true);
     rings_.map(rings_.bulk(place), file_.get(), bulk);
+    whole_[place] = true;
     return true;
 }
 

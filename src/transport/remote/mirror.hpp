@@ -27,6 +27,7 @@ public:
     // Takes memory for both rings of one rank, all of it, and maps its bulk ring.  False if there
     // is no memory.
     bool open_whole(std::size_t place);
+    bool is_whole(std::size_t place) const { return whole_[place]; }
 
 private:
     bool take(std::size_t first, std::size_t bytes) const; // of the file
@@ -36,6 +37,7 @@ private:
     const Descriptor file_;   // the cell rings, then the bulk rings
     const Rings rings_;
     std::vector<std::vector<bool>> taken_; // pages, by place
+    std::vector<bool> whole_;              // by place
 };
 
 } // namespace stretto::transport

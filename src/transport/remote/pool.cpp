@@ -16,8 +16,34 @@ namespace stretto::transport {
 static constexpr std::size_t kPageBytes = 2u << 20; // huge pages, which need few page tables
 
 Pool::~Pool() {
+    for (MemoryUser *const user : users_)
+        release_all(*user);
     for (const auto &[begin, bytes] : maps_)
         munmap(begin, bytes);
+}
+
+void Pool::release_all(MemoryUser &user) const noexcept {
+    for (const auto &[begin, bytes] : maps_)
+        user.release_memory(begin);
+}
+
+void Pool::add_user(MemoryUser &user) {
+    users_.push_back(&user);
+    for (auto map = maps_.begin(); map != maps_.end(); ++map) {
+        try {
+            user.use_memory(map->first, map->second);
+        } catch (...) {
+            while (map != maps_.begin())
+                user.release_memory((--map)->first);
+            users_.pop_back();
+            throw;
+        }
+    }
+}
+
+void Pool::remove_user(MemoryUser &user) noexcept {
+    if (std::erase(users_, &user) != 0)
+        release_all(user);
 }
 
 std::byte *Pool::take(std::size_t bytes) {
@@ -44,20 +70,39 @@ void Pool::give(std::byte *payload) noexcept {
     add_free(std::move(extent));
 }
 
-// Merges an extent with its neighbours.
+// Merges an extent with its neighbours of the same map.
 Pool::Extents::iterator Pool::add_free(Extents::node_type extent) noexcept {
     auto next = free_.lower_bound(extent.key());
-    if (next != free_.begin())
+    if (next != free_.begin() && !maps_.contains(extent.key()))
         if (const auto before = std::prev(next); before->first + before->second == extent.key()) {
             extent.key() = before->first;
             extent.mapped() += before->second;
             free_.erase(before);
         }
-    if (next != free_.end() && extent.key() + extent.mapped() == next->first) {
+    if (next != free_.end() && extent.key() + extent.mapped() == next->first &&
+        !maps_.contains(next->first)) {
         extent.mapped() += next->second;
         next = free_.erase(next);
     }
     return free_.insert(next, std::move(extent));
+}
+
+void Pool::reserve(std::size_t bytes) {
+    if (bytes_ < bytes)
+        grow(bytes - bytes_);
+}
+
+// All of them, or none.
+void Pool::tell_users(std::byte *memory, std::size_t bytes) {
+    for (auto user = users_.begin(); user != users_.end(); ++user) {
+        try {
+            (*user)->use_memory(memory, bytes);
+        } catch (...) {
+            while (user != users_.begin())
+                (*--user)->release_memory(memory);
+            throw;
+        }
+    }
 }
 
 Pool::Extents::iterator Pool::grow(std::size_t bytes) {
@@ -74,8 +119,10 @@ Pool::Extents::iterator Pool::grow(std::size_t bytes) {
     Extents added;
     try {
         added.emplace(begin, bytes);
-        maps_.emplace_back(begin, bytes);
+        maps_.emplace(begin, bytes);
+        tell_users(begin, bytes);
     } catch (...) {
+        maps_.erase(begin);
         munmap(memory, bytes);
         throw;
     }

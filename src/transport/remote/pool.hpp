@@ -4,14 +4,17 @@
 // The kernel clears memory that a process touches for the first time, which takes longer than
 // filling it from a connection.  So returned memory is used again before new memory, from the
 // lowest address on: the pool grows only to the largest amount in use at one time.
+// What one map of the system has given is never merged with another one: it may be registered with
+// a device, which copies from one registration at a time.
 //
 // Source: buffers are reused from a pool, as in Ueno & Fukuda, section IV.
 #pragma once
 
 #include <cstddef>
 #include <map>
-#include <utility>
 #include <vector>
+
+#include "transport/memory_user.hpp"
 
 namespace stretto::transport {
 
@@ -28,6 +31,14 @@ public:
     // `memory`: a result of take().
     void give(std::byte *payload) noexcept;
 
+    // Takes so much from the system in all, now.  Throws Error(memory).
+    void reserve(std::size_t bytes);
+
+    // Memory of the pool, what it has and what it takes later.  Several may use it; each outlives
+    // the pool or is removed.  Throws std::bad_alloc.
+    void add_user(MemoryUser &user);
+    void remove_user(MemoryUser &user) noexcept;
+
     // Bytes taken from the system, and bytes in use, both rounded up to whole extents.
     std::size_t bytes() const { return bytes_; }
     std::size_t used() const { return used_bytes_; }
@@ -36,10 +47,13 @@ private:
     using Extents = std::map<std::byte *, std::size_t>; // begin -> bytes
 
     Extents::iterator grow(std::size_t bytes);
+    void tell_users(std::byte *memory, std::size_t bytes);
+    void release_all(MemoryUser &user) const noexcept;
     Extents::iterator add_free(Extents::node_type extent) noexcept;
 
-    Extents free_, used_; // free ones never touch each other
-    std::vector<std::pair<std::byte *, std::size_t>> maps_;
+    Extents free_, used_; // free ones of one map never touch each other
+    Extents maps_;
+    std::vector<MemoryUser *> users_;
     std::size_t bytes_ = 0, used_bytes_ = 0;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The receive path of LinkedPeers.  All functions need the lock.
+// The receive path of LinkedPeers.  All functions need the lock, but those that take it.
 #include <algorithm>
 
 #include "transport/remote/linked_peers.hpp"
@@ -17,6 +17,20 @@ void raise(std::atomic<std::uint64_t> &value, std::uint64_t to) {
 }
 
 } // namespace
+
+void LinkedPeers::add_memory_user(MemoryUser &user) {
+    const std::lock_guard lock(mutex_);
+    pool_.add_user(user);
+    try { // what one rank may have on its way: later calls grow the pool only if more is
+        pool_.reserve(segment_.ring_bytes());
+    } catch (const Error &) { // payloads take as much as there is
+    }
+}
+
+void LinkedPeers::remove_memory_user(MemoryUser &user) noexcept {
+    const std::lock_guard lock(mutex_);
+    pool_.remove_user(user);
+}
 
 std::byte *LinkedPeers::place(int from, const WireMessage &packet) {
     Peer &sender = peer(from);

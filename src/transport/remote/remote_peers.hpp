@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <string>
 
+#include "transport/memory_user.hpp"
 #include "transport/shm/cell.hpp"
 #include "transport/shm/segment.hpp"
 
@@ -77,6 +78,10 @@ public:
     virtual bool sleep(std::uint32_t ticket, std::uint64_t timeout_ns) = 0;
     // Ends the sleep of a rank of this host.
     virtual void wake(int rank) = 0;
+    // Memory into which payloads of other hosts come, but for short ones and what they write by
+    // themselves.  From now on until it is removed.  Throws std::bad_alloc.
+    virtual void add_memory_user(MemoryUser &user) = 0;
+    virtual void remove_memory_user(MemoryUser &user) noexcept = 0;
     // The failure of the communicator is posted on this host: reports it to the others.
     virtual void failed() noexcept = 0;
 };

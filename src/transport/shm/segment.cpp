@@ -128,6 +128,41 @@ PutWindow Segment::open_window(int rank) {
     return {cells(rank) + ring_bytes_, ring_bytes_};
 }
 
+// Those of which all memory is taken.
+template<class Body>
+void Segment::for_whole_rings(Body &&body) const {
+    for (int rank = 0; rank < ranks(); ++rank)
+        if (here(rank) || mirror_->is_whole(static_cast<std::size_t>(placement_.place(rank))))
+            for (std::byte *const ring : {cells(rank), bulk(rank)})
+                body(ring);
+}
+
+void Segment::add_memory_user(MemoryUser &user) {
+    std::size_t told = 0;
+    try {
+        for_whole_rings([&](std::byte *ring) {
+            user.use_memory(ring, Rings::kViews * ring_bytes_);
+            ++told;
+        });
+        if (remote_peers_ != nullptr)
+            remote_peers_->add_memory_user(user);
+    } catch (...) {
+        for_whole_rings([&](std::byte *ring) {
+            if (told != 0) {
+                user.release_memory(ring);
+                --told;
+            }
+        });
+        throw;
+    }
+}
+
+void Segment::remove_memory_user(MemoryUser &user) noexcept {
+    for_whole_rings([&](std::byte *ring) { user.release_memory(ring); });
+    if (remote_peers_ != nullptr)
+        remote_peers_->remove_memory_user(user);
+}
+
 void Segment::populate(int rank) {
     // MADV_POPULATE_WRITE of Linux 5.14, which older headers do not name.
     constexpr int kPopulateWriteAdvice = 23;

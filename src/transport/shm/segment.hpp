@@ -16,6 +16,7 @@
 
 #include "base/descriptor.hpp"
 #include "base/status.hpp"
+#include "transport/memory_user.hpp"
 #include "transport/remote/mirror.hpp"
 #include "transport/shm/cell.hpp"
 #include "transport/shm/layout.hpp"
@@ -109,6 +110,11 @@ public:
     // which devices read, or those into which a rank on another host may write by itself.  Throws
     // Error(memory).
     PutWindow open_window(int rank);
+    // Memory in which payloads lie: rings of ranks that are here, which are open, and what ranks of
+    // other hosts have written here, but for short payloads.  From now on until it is removed.
+    // Throws std::bad_alloc.
+    void add_memory_user(MemoryUser &user);
+    void remove_memory_user(MemoryUser &user) noexcept;
     // Maps the beginning of a local rank's rings into this process now, if the kernel can.  Other
     // pages are mapped when they are first touched.  Without this the first small calls take up to
     // twice as long.
@@ -162,6 +168,8 @@ public:
 
 private:
     Segment(std::shared_ptr<Mapping> mapping, const Placement &placement);
+    template<class Body>
+    void for_whole_rings(Body &&body) const;
 
     const std::shared_ptr<Mapping> mapping_;
     const Placement placement_;

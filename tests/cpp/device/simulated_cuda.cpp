@@ -527,6 +527,9 @@ int cuMemcpyAsync(Address to, Address from, std::size_t bytes, Stream *stream) {
     copy.to = device.memory(to);
     copy.from = device.memory(from);
     copy.bytes = bytes;
+    if ((!target && device.leaves_pinned(copy.to, bytes)) ||
+        (!source && device.leaves_pinned(copy.from, bytes)))
+        return kInvalidValue;
     const bool pageable = (!target && !device.is_pinned(copy.to, bytes)) ||
                           (!source && !device.is_pinned(copy.from, bytes));
     if (const int error = begin_copy(device, copy.engine, to, from, bytes, pageable);

@@ -188,6 +188,12 @@ public:
         --found;
         return first + bytes <= found->first + found->second;
     }
+    // Whether some of it is pinned and some is not, or in another registration: no driver copies
+    // that.
+    bool leaves_pinned(const std::byte *first, std::size_t bytes) const {
+        return bytes != 0 && !is_pinned(first, bytes) &&
+               (is_pinned(first, 1) || is_pinned(first + bytes - 1, 1));
+    }
     std::size_t pinned_bytes() const {
         std::size_t sum = 0;
         for (const auto &[first, bytes] : pinned)

@@ -6,7 +6,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <map>
+#include <new>
 #include <random>
 #include <vector>
 
@@ -172,4 +174,90 @@ TEST_CASE("a pool is as large as the payloads of a call, from any senders") {
         REQUIRE(pool.used() == 0);
     }
     CHECK(pool.bytes() == 2u << 20); // and the rings of all senders are twelve times a MiB
+}
+
+namespace {
+
+// What it was told of; it refuses one after so many.
+struct User final : transport::MemoryUser {
+    std::map<std::byte *, std::size_t> memory;
+    std::size_t accepts = SIZE_MAX;
+
+    void use_memory(void *first, std::size_t bytes) override {
+        if (accepts == 0)
+            throw std::bad_alloc();
+        --accepts;
+        REQUIRE(memory.emplace(static_cast<std::byte *>(first), bytes).second);
+    }
+    void release_memory(void *first) noexcept override {
+        CHECK(memory.erase(static_cast<std::byte *>(first)) == 1);
+    }
+    // Whether all of it is in one piece of that memory.
+    bool knows(std::byte *first, std::size_t bytes) const {
+        const auto after = memory.upper_bound(first);
+        return after != memory.begin() &&
+               first + bytes <= std::prev(after)->first + std::prev(after)->second;
+    }
+    std::size_t bytes() const {
+        std::size_t sum = 0;
+        for (const auto &[first, length] : memory)
+            sum += length;
+        return sum;
+    }
+};
+
+} // namespace
+
+TEST_CASE("users of a pool know all of its memory, and each payload lies in one piece of it") {
+    User early, late;
+    {
+        Pool pool;
+        pool.add_user(early);
+        pool.reserve(3u << 20);
+        CHECK(early.bytes() == pool.bytes());
+        pool.reserve(1u << 20);
+        CHECK(early.memory.size() == 1);
+        std::mt19937 random(5);
+        std::vector<std::byte *> mine;
+        for (int turn = 0; turn < 2000; ++turn) {
+            if (mine.size() > 60) {
+                const std::size_t which = random() % mine.size();
+                pool.give(mine[which]);
+                mine.erase(mine.begin() + static_cast<std::ptrdiff_t>(which));
+            }
+            const std::size_t bytes = 100'000 + random() % 900'000;
+            mine.push_back(pool.take(bytes));
+            REQUIRE(early.knows(mine.back(), bytes));
+        }
+        CHECK(early.memory.size() > 1);
+        pool.add_user(late);
+        CHECK(late.memory == early.memory);
+        pool.remove_user(early);
+        CHECK(early.memory.empty());
+        for (std::byte *const each : mine)
+            pool.give(each);
+        CHECK(pool.used() == 0);
+    }
+    CHECK(late.memory.empty());
+}
+
+TEST_CASE("a user of a pool that has no memory leaves the others as they were") {
+    User first, second;
+    Pool pool;
+    pool.add_user(first);
+    pool.reserve(1u << 20);
+    second.accepts = 1;
+    pool.add_user(second);
+    const std::size_t before = pool.bytes();
+    CHECK_THROWS_AS(pool.reserve(before + 1), std::bad_alloc);
+    CHECK(pool.bytes() == before);
+    CHECK(first.bytes() == before);
+    CHECK(second.bytes() == before);
+    User third;
+    third.accepts = 0;
+    CHECK_THROWS_AS(pool.add_user(third), std::bad_alloc);
+    pool.remove_user(second);
+    pool.reserve(before + 1);
+    CHECK(first.bytes() == pool.bytes());
+    CHECK(third.bytes() == 0);
 }
