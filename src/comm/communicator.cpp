@@ -168,6 +168,8 @@ Communicator::Communicator(const Config &config, const bootstrap::Identity &iden
                 config.arrivals.enabled),
       exhausted_(engine::no_memory(segment_->names().of(identity.rank))) {
     device::look_for_devices();
+    if (origin == nullptr) // else the first call opens the rings
+        device::prepare_for_calls(engine_);
     calls_.cache.add(report_);
     calls_.cache.add(arrivals_); // late ranks come before trials
     calls_.cache.add(trials_);

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "device/devices.hpp"
 
+#include <exception>
 #include <unistd.h>
 
 #include "device/cuda.hpp"
 #include "device/cuda_executor.hpp"
+#include "engine/engine.hpp"
 
 namespace stretto::device {
 
@@ -14,11 +16,28 @@ void look_for_devices() {
         may_have_devices.store(true, std::memory_order_relaxed);
 }
 
+static CudaExecutor &use_executor() {
+    if (engine::executor_of(MemoryKind::cuda) == nullptr)
+        engine::set_executor(MemoryKind::cuda, &cuda_executor());
+    return cuda_executor();
+}
+
+void prepare_for_calls(engine::Engine &engine) noexcept {
+    try {
+        CUcontext context = nullptr;
+        if (!find_cuda() || cuda()->current_context(&context) != CUDA_SUCCESS ||
+            context == nullptr || cuda_executor().waiting_streams().any())
+            return;
+        engine.show_memory(use_executor());
+        cuda_executor().prepare(context);
+    } catch (const std::exception &) { // a call that cannot do without says why
+    }
+}
+
 MemoryKind ask_for_memory_kind(const void *memory) {
     if (!find_cuda() || !place_of(memory).on_device)
         return MemoryKind::host;
-    if (engine::executor_of(MemoryKind::cuda) == nullptr)
-        engine::set_executor(MemoryKind::cuda, &cuda_executor());
+    use_executor();
     return MemoryKind::cuda;
 }
 

@@ -6,6 +6,10 @@
 
 #include "base/memory_kind.hpp"
 
+namespace stretto::engine {
+class Engine;
+}
+
 namespace stretto::device {
 
 // Whether this process may ever have device memory.  If not, all memory is host memory.
@@ -14,6 +18,11 @@ inline std::atomic<bool> may_have_devices{false};
 // Sets it, if the process has loaded a driver or the machine has a device.  Called when a
 // communicator is made.
 void look_for_devices();
+
+// If a CUDA context is current, all that calls with its memory need is asked of the driver now, so
+// that the first of them takes no longer than the others.  Else, or if the driver refuses, that
+// call does it.
+void prepare_for_calls(engine::Engine &engine) noexcept;
 
 // Asks the driver.
 MemoryKind ask_for_memory_kind(const void *memory);

@@ -99,6 +99,36 @@ TEST_CASE("a repeated call registers nothing and copies from and to pinned memor
         }
 }
 
+TEST_CASE("the first call of processes that have a context asks the driver for nothing more") {
+    test::OnDevice device;
+    const test::With staged("STRETTO_CUDA_IPC", "off");
+    constexpr int kRanks = 3;
+    for (const std::size_t count : {std::size_t{1009}, std::size_t{300'007}}) {
+        CAPTURE(count);
+        std::barrier together(kRanks);
+        const std::string job = test::fresh_job();
+        test::on_threads(kRanks, [&](int rank) {
+            device.settle(); // the context is this thread's now
+            stretto_comm comm = nullptr;
+            check(stretto_init_explicit(rank, kRanks, job.c_str(), &comm));
+            const auto call = test::prepare(comm, allreduce(count));
+            together.arrive_and_wait();
+            if (rank == 0)
+                simulated_cuda::simulated_cuda_reset();
+            together.arrive_and_wait();
+            check(call->run());
+            together.arrive_and_wait();
+            CHECK(counted().copies > 0);
+            CHECK(counted().host_registrations == 0);
+            CHECK(counted().streams == 0);
+            CHECK(counted().pageable_copies == 0);
+            together.arrive_and_wait();
+            CHECK(call->verdict() == "");
+            check(stretto_finalize(&comm));
+        });
+    }
+}
+
 TEST_CASE("what was registered is released with the communicator") {
     const test::OnDevice device;
     const test::With staged("STRETTO_CUDA_IPC", "off");
