@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Allreduces of buffers on one GPU by several processes, in place or staged through the host, and
 // in three phases: the whole vector to pinned host memory, an allreduce there, the whole vector
-// back. Needs the library and a CUDA driver (or the tests' simulated one), and no CUDA to compile.
+// back; where they are staged, also in host memory, and without the network: what the stages cost
+// alone. Needs the library and a CUDA driver (or the tests' simulated one), and no CUDA to compile.
 // Prints a line of JSON for each number.
 //
 // With --launches: in place, by turns with each process launching its own kernels, with one process
@@ -9,13 +10,17 @@
 // back to back, without anything between them, also of other collectives: vectors of so many bytes,
 // in parts of at least an element.
 //
-//     collectives RANKS SECONDS [--launches] BYTES...
+//     collectives RANKS SECONDS [--launches] [--engines RATE] BYTES...
+//
+// RANKS 0: a launcher has started this process as one rank of a job. --engines: copy engines of the
+// simulated driver take 5 us and copy RATE bytes per us.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <dlfcn.h>
 #include <functional>
 #include <string>
 #include <sys/wait.h>
@@ -33,6 +38,8 @@ int cuMemFree_v2(unsigned long long pointer);
 int cuMemHostAlloc(void **memory, std::size_t bytes, unsigned flags);
 int cuMemFreeHost(void *memory);
 int cuMemcpy(unsigned long long to, unsigned long long from, std::size_t bytes);
+int cuMemcpyAsync(unsigned long long to, unsigned long long from, std::size_t bytes, void *stream);
+int cuStreamSynchronize(void *stream);
 }
 
 namespace {
@@ -67,7 +74,7 @@ std::int32_t contribution(int rank, std::size_t i) {
 
 struct Rank {
     stretto_comm comm = nullptr;
-    int rank = 0, ranks = 1;
+    int rank = 0, ranks = 0; // 0: as the launcher says
     std::size_t count = 0;
     std::int32_t *device = nullptr, *other = nullptr, *host = nullptr;
 
@@ -100,10 +107,18 @@ struct Rank {
     void broadcast(stretto_comm by) const {
         check(stretto_broadcast(by, device, count, STRETTO_INT32, 0));
     }
-    void in_phases() const {
-        check_cuda(cuMemcpy(address(host), address(device), bytes()), "cuMemcpy");
+    void in_host_memory() const {
         check(stretto_allreduce(comm, STRETTO_IN_PLACE, host, count, STRETTO_INT32, STRETTO_SUM));
-        check_cuda(cuMemcpy(address(device), address(host), bytes()), "cuMemcpy");
+    }
+    void to_host() const { copy(host, device); }
+    void in_phases() const {
+        to_host();
+        in_host_memory();
+        copy(device, host);
+    }
+    void copy(void *to, const void *from) const { // by an engine, also of the simulated driver
+        check_cuda(cuMemcpyAsync(address(to), address(from), bytes(), nullptr), "cuMemcpyAsync");
+        check_cuda(cuStreamSynchronize(nullptr), "cuStreamSynchronize");
     }
     void verify(const char *what) const {
         check_cuda(cuMemcpy(address(host), address(device), bytes()), "cuMemcpy");
@@ -123,6 +138,7 @@ struct Way {
     std::function<void()> call;
     int calls = 1; // back to back; the sums of several are not checked
     const char *collective = "allreduce";
+    bool sums = true;               // the device memory
     std::vector<double> times = {}; // of the slowest rank and one call, in us
 };
 
@@ -135,7 +151,7 @@ void measure_once(const Rank &rank, Way &way) {
     double us = std::chrono::duration<double, std::micro>(Clock::now() - begin).count() / way.calls;
     check(stretto_allreduce(rank.comm, STRETTO_IN_PLACE, &us, 1, STRETTO_FLOAT64, STRETTO_MAX));
     way.times.push_back(us);
-    if (way.times.size() == 1 && way.calls == 1)
+    if (way.times.size() == 1 && way.calls == 1 && way.sums)
         rank.verify(way.what);
 }
 
@@ -175,13 +191,39 @@ stretto_comm join(const Rank &rank, const std::string &job, const char *launch) 
     return comm;
 }
 
-void run(Rank rank, const std::string &job, double seconds, bool launches,
-         const std::vector<std::size_t> &sizes) {
+struct Options {
+    std::string job;
+    double seconds = 0;
+    bool launches = false;
+    double engines = 0; // bytes per us; 0: as they are
+    std::vector<std::size_t> sizes;
+};
+
+void slow_engines(double rate) {
+    struct {
+        double latency_us, bytes_per_us, turn_us;
+    } const speed{5, rate, 0};
+    const auto set =
+        reinterpret_cast<void (*)(const void *)>(dlsym(RTLD_DEFAULT, "simulated_cuda_speed"));
+    if (set == nullptr)
+        give_up("--engines is for the simulated driver");
+    set(&speed);
+}
+
+void run(Rank rank, const Options &options) {
+    const auto &[job, seconds, launches, engines, sizes] = options;
     void *context = nullptr;
     check_cuda(cuInit(0), "cuInit");
     check_cuda(cuDevicePrimaryCtxRetain(&context, 0), "cuDevicePrimaryCtxRetain");
     check_cuda(cuCtxSetCurrent(context), "cuCtxSetCurrent");
-    check(stretto_init_explicit(rank.rank, rank.ranks, job.c_str(), &rank.comm));
+    if (rank.ranks == 0)
+        check(stretto_init(&rank.comm));
+    else
+        check(stretto_init_explicit(rank.rank, rank.ranks, job.c_str(), &rank.comm));
+    rank.rank = stretto_rank(rank.comm);
+    rank.ranks = stretto_size(rank.comm);
+    if (engines != 0)
+        slow_engines(engines);
     stretto_comm own = launches ? join(rank, job, "own") : nullptr,
                  passes = launches ? join(rank, job, "passes") : nullptr,
                  one = launches ? join(rank, job, "auto") : nullptr;
@@ -219,10 +261,15 @@ void run(Rank rank, const std::string &job, double seconds, bool launches,
         }
         // In place where ranks reach one another's memory, staged through the host elsewhere.
         const char *const off = std::getenv("STRETTO_CUDA_IPC");
-        const bool staged = off != nullptr || std::getenv("STRETTO_FAKE_HOSTS") != nullptr;
+        const bool staged = off != nullptr || std::getenv("STRETTO_ADDR") != nullptr;
         measure(rank, Clock::now() + share, kRuns,
                 {{staged ? "staged" : "in place", [&] { rank.sum(); }}});
         measure(rank, Clock::now() + share, kRuns, {{"phases", [&] { rank.in_phases(); }}});
+        constexpr int kPartRuns = 3;
+        if (staged)
+            measure(rank, Clock::now() + share, kPartRuns,
+                    {{"in host memory", [&] { rank.in_host_memory(); }, 1, "allreduce", false},
+                     {"one copy", [&] { rank.to_host(); }, 1, "allreduce", false}});
         release();
     }
     for (stretto_comm *comm : {&one, &passes, &own, &rank.comm})
@@ -233,16 +280,29 @@ void run(Rank rank, const std::string &job, double seconds, bool launches,
 } // namespace
 
 int main(int argc, char **argv) {
-    if (argc < 4) {
-        std::fprintf(stderr, "usage: collectives RANKS SECONDS [--launches] BYTES...\n");
+    int ranks = -1;
+    Options options;
+    if (argc >= 3) {
+        ranks = std::atoi(argv[1]);
+        options.seconds = std::atof(argv[2]);
+    }
+    for (int i = 3; i < argc; ++i)
+        if (std::strcmp(argv[i], "--launches") == 0)
+            options.launches = true;
+        else if (std::strcmp(argv[i], "--engines") == 0 && i + 1 < argc)
+            options.engines = std::atof(argv[++i]);
+        else
+            options.sizes.push_back(std::strtoull(argv[i], nullptr, 10));
+    if (ranks < 0 || options.sizes.empty()) {
+        std::fprintf(stderr, "usage: collectives RANKS SECONDS [--launches] [--engines RATE] "
+                             "BYTES...\n");
         return 2;
     }
-    const int ranks = std::atoi(argv[1]);
-    const bool launches = std::strcmp(argv[3], "--launches") == 0;
-    std::vector<std::size_t> sizes;
-    for (int i = launches ? 4 : 3; i < argc; ++i)
-        sizes.push_back(std::strtoull(argv[i], nullptr, 10));
-    const std::string job = "gpu-collectives-" + std::to_string(getpid());
+    options.job = "gpu-collectives-" + std::to_string(getpid());
+    if (ranks == 0) {
+        run({}, options);
+        return 0;
+    }
     std::vector<pid_t> children;
     for (int rank = 0; rank < ranks; ++rank) {
         const pid_t child = fork(); // before any of them calls CUDA
@@ -250,7 +310,7 @@ int main(int argc, char **argv) {
             Rank own;
             own.rank = rank;
             own.ranks = ranks;
-            run(own, job, std::atof(argv[2]), launches, sizes);
+            run(own, options);
             _exit(0);
         }
         children.push_back(child);

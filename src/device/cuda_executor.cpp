@@ -86,7 +86,7 @@ void *CudaExecutor::pinned(std::size_t bytes) {
     return memory;
 }
 
-CudaExecutor::PassPointer CudaExecutor::empty(Completion &completion) {
+PassPointer CudaExecutor::empty(Completion &completion) {
     PassPointer pass;
     if (spare_.empty()) {
         spare_.reserve(++passes_);
@@ -109,11 +109,11 @@ CudaExecutor::PassPointer CudaExecutor::empty(Completion &completion) {
     pass->stage = StagedPass::Stage::waiting;
     pass->block = {};
     pass->result = nullptr;
+    pass->counted = false;
     return pass;
 }
 
-CudaExecutor::PassPointer CudaExecutor::fresh(const Work &work, Completion &completion,
-                                              Place &device) {
+PassPointer CudaExecutor::fresh(const Work &work, Completion &completion, Place &device) {
     PassPointer pass = empty(completion);
     pass->ins.assign(work.ins.begin(), work.ins.end());
     const auto on_device = [&](const void *memory) {
@@ -164,9 +164,28 @@ engine::Executor::Issued CudaExecutor::issue(const Work &work, Completion &compl
         spare_.push_back(std::move(pass));
         return Issued::refused;
     }
+    if (pass->contributes()) {
+        contributions_.add(std::move(pass));
+        lock.unlock();
+        start_contributions();
+        return Issued::pending;
+    }
     lock.unlock();
     go_on(std::move(pass));
     return Issued::pending;
+}
+
+void CudaExecutor::start_contributions() {
+    for (;;) {
+        PassPointer next;
+        {
+            const std::lock_guard lock(mutex_);
+            next = contributions_.next();
+        }
+        if (next == nullptr)
+            return;
+        go_on(std::move(next));
+    }
 }
 
 // Takes a pass as far as it goes without waiting.
@@ -300,6 +319,7 @@ void CudaExecutor::end(PassPointer pass, const Error *why) noexcept {
         pool_.give_back(pass->block);
         for (const PinnedPool::Block &block : pass->prefetched)
             ahead_.give_back(block);
+        contributions_.ended(*pass);
         spare_.push_back(std::move(pass));
     }
     if (why != nullptr)
@@ -341,6 +361,11 @@ void CudaExecutor::poll() {
         else
             go_on(std::move(each.pass));
     start_waiting();
+    {
+        const std::lock_guard lock(mutex_);
+        contributions_.looked();
+    }
+    start_contributions();
 }
 
 void CudaExecutor::start_waiting() {

@@ -16,6 +16,7 @@
 #include <optional>
 #include <vector>
 
+#include "device/contribution_queue.hpp"
 #include "device/registered_memory.hpp"
 #include "device/shared_memory.hpp"
 #include "device/staged_pass.hpp"
@@ -82,8 +83,6 @@ public:
 
 private:
     friend struct CudaPrefetch;
-    using PassPointer = std::unique_ptr<StagedPass>;
-    using Passes = std::deque<PassPointer>;
     PassPointer empty(engine::Completion &completion);
     PassPointer fresh(const engine::Work &work, engine::Completion &completion, Place &device);
     static void take_prefetched(StagedPass &pass, std::size_t operand, CudaPrefetch &ahead);
@@ -97,6 +96,7 @@ private:
                      const std::function<void(CudaCopies &)> &start);
     void go_on(PassPointer pass) noexcept;
     void start_waiting();
+    void start_contributions();
     bool start(StagedPass &pass);
     void compute(StagedPass &pass);
     void fetch(StagedPass &pass);
@@ -124,6 +124,7 @@ private:
     PinnedPool pool_, ahead_;
     std::uint64_t marks_ = 0; // events so far
     Passes waiting_;          // for pinned memory
+    ContributionQueue contributions_;
     // In the order in which their copies, or kernels, end.
     Passes fetching_, storing_, computing_;
     std::vector<PassPointer> spare_; // with room for all passes, so giving back allocates nothing

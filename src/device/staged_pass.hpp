@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
+#include <memory>
 #include <vector>
 
 #include "device/cuda_copies.hpp"
@@ -40,7 +42,11 @@ struct StagedPass {
     CUevent event = nullptr;                   // the end of the stage
     std::uint64_t number = 0;                  // of this event
 
+    bool counted = false; // among the contributions in the queue of the copy engine
+
     bool copies_only() const { return ins.size() == 1; }
+    // A contribution: copied from the device, for other ranks to read.
+    bool contributes() const { return copies_only() && on_device[0] && device_outs.empty(); }
     // Whether all buffers are where one kernel reaches them.
     bool all_on_device() const {
         return host_outs.empty() && prefetched.empty() && one_context &&
@@ -60,5 +66,8 @@ struct StagedPass {
     // For a result that has no place in host memory: one of its operands, or a piece.
     std::byte *own_place() const { return prefetched.empty() ? piece(0) : prefetched[0].memory; }
 };
+
+using PassPointer = std::unique_ptr<StagedPass>;
+using Passes = std::deque<PassPointer>;
 
 } // namespace stretto::device

@@ -50,6 +50,43 @@ simulated_cuda::Counts counts_of(int ranks, const std::string &algorithm, const 
 
 } // namespace
 
+// The first test of the file: what the executor has measured of the copy engine stays.
+TEST_CASE("contributions leave the copy engine to operands that come later") {
+    const test::OnDevice device;
+    const test::With staged("STRETTO_CUDA_IPC", "off"), rings("STRETTO_RING_BYTES", "8M");
+    constexpr int kRanks = 2;
+    constexpr std::uint64_t kBytes = 8u << 20, kAdmittedBytes = 512u << 10,
+                            kSliceBytes = 256u << 10, kOperands = 4;
+    const auto fetched = [] { return counted().from_device_bytes; };
+    test::with_ranks(kRanks, [&](stretto_comm comm) {
+        check(stretto_force_algorithm(comm, "direct"));
+        const auto call = test::prepare(comm, allreduce(kBytes / sizeof(std::int32_t)));
+        CHECK(test::play(comm, allreduce(1)) == "");
+        check(stretto_barrier(comm));
+        if (stretto_rank(comm) == 0) {
+            simulated_cuda::simulated_cuda_reset();
+            simulated_cuda::simulated_cuda_hold(true);
+        }
+        check(stretto_barrier(comm));
+        std::thread observer;
+        if (stretto_rank(comm) == 0)
+            observer = std::thread([&] {
+                constexpr int kPatience = 10'000; // ms
+                for (int i = 0; i < kPatience && fetched() < kAdmittedBytes + kSliceBytes; ++i)
+                    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+                CHECK(fetched() >= kAdmittedBytes + kSliceBytes);
+                std::this_thread::sleep_for(std::chrono::milliseconds(50));
+                CHECK(fetched() <= kAdmittedBytes + kSliceBytes * (1 + kRanks * kOperands));
+                simulated_cuda::simulated_cuda_hold(false);
+            });
+        const stretto_status status = call->run();
+        if (observer.joinable())
+            observer.join();
+        check(status);
+        CHECK(call->verdict() == "");
+    });
+}
+
 TEST_CASE("each byte crosses the link once each way") {
     const test::OnDevice device;
     const test::With staged("STRETTO_CUDA_IPC", "off");
