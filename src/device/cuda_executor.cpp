@@ -2,7 +2,6 @@
 #include "device/cuda_executor.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <memory>
 #include <new>
 #include <optional>
@@ -23,18 +22,7 @@ using Way = CudaCopies::Way;
 namespace {
 
 constexpr std::size_t kPinnedBytes = std::size_t{16} << 20; // of each pool
-constexpr std::size_t kShortBytes = 8192;
 constexpr std::uint64_t kLongestNapNs = 20'000;
-
-// Only the CPU, and only host memory.
-void perform(const Kernel &kernel, std::span<void *const> outs, std::span<const void *const> ins,
-             std::size_t bytes) {
-    const int results = static_cast<int>(outs.size()), operands = static_cast<int>(ins.size());
-    if (operands == 1)
-        reduce::copy_pass()(outs.data(), results, ins.data(), 1, bytes, 0);
-    else
-        kernel.pass(outs.data(), results, ins.data(), operands, bytes / size_of(kernel.dtype), 0);
-}
 
 } // namespace
 
@@ -153,7 +141,7 @@ engine::Executor::Issued CudaExecutor::issue(const Work &work, Completion &compl
         spare_.push_back(std::move(pass));
         lock.unlock();
         if (work.bytes != 0)
-            perform(work.kernel, work.outs, work.ins, work.bytes);
+            perform_on_cpu(work.kernel, work.outs, work.ins, work.bytes);
         return Issued::complete;
     }
     if (pass->copies == nullptr)
@@ -231,80 +219,6 @@ void CudaExecutor::go_on(PassPointer pass) noexcept {
     } catch (const std::bad_alloc &) {
         end(std::move(pass), &no_memory_);
     }
-}
-
-// False if there is no pinned memory until other passes have ended.
-bool CudaExecutor::start(StagedPass &pass) {
-    if (const std::size_t pieces = pass.pieces(); pieces != 0) {
-        pass.block = pool_.take(pieces * pass.piece_bytes());
-        if (pass.block.memory == nullptr)
-            return false;
-    }
-    fetch(pass);
-    return true;
-}
-
-void CudaExecutor::fetch(StagedPass &pass) {
-    std::size_t fetched = 0;
-    for (std::size_t k = 0; k < pass.ins.size(); ++k) {
-        if (!pass.on_device[k])
-            continue;
-        const void *const from = pass.ins[k];
-        if (!pass.copies_only()) {
-            pass.ins[k] = pass.piece(fetched);
-            pass.copies->copy(Way::from_device, pass.piece(fetched), from, pass.bytes);
-        } else {
-            for (void *const out : pass.device_outs)
-                pass.copies->copy(Way::from_device, out, from, pass.bytes);
-            pass.device_outs.clear();
-            if (!pass.host_outs.empty()) {
-                pass.copies->copy(Way::from_device, pass.host_outs[0], from, pass.bytes);
-                pass.ins[0] = pass.host_outs[0];
-                pass.host_outs.erase(pass.host_outs.begin());
-            }
-        }
-        ++fetched;
-    }
-    if (fetched == 0)
-        return;
-    if (pass.event != nullptr) // of what was prefetched, before
-        pass.copies->give_back(pass.event);
-    pass.event = pass.copies->mark(Way::from_device);
-    pass.number = ++marks_;
-}
-
-// The CPU's part, without the lock.
-void CudaExecutor::work(StagedPass &pass) {
-    if (pass.copies_only()) {
-        pass.result = pass.ins[0];
-        if (!pass.host_outs.empty())
-            perform(pass.kernel, pass.host_outs, pass.ins, pass.bytes);
-        return;
-    }
-    if (pass.host_outs.empty())
-        pass.host_outs.push_back(pass.own_place());
-    pass.result = pass.host_outs[0];
-    perform(pass.kernel, pass.host_outs, pass.ins, pass.bytes);
-}
-
-// Short payloads of other hosts lie where the driver does not reach them by itself: it would copy
-// them in a way of its own, in which it may wait for other work.
-void CudaExecutor::take_short_result(StagedPass &pass) {
-    if (pass.bytes > kShortBytes || pass.block.memory != nullptr ||
-        registered_.covers(pass.result, pass.bytes))
-        return;
-    pass.block = pool_.take_if_pinned(pass.bytes);
-    if (pass.block.memory != nullptr)
-        pass.result = std::memcpy(pass.block.memory, pass.result, pass.bytes);
-}
-
-void CudaExecutor::store(StagedPass &pass) {
-    take_short_result(pass);
-    for (void *const out : pass.device_outs)
-        pass.copies->copy(Way::to_device, out, pass.result, pass.bytes);
-    if (pass.event != nullptr)
-        pass.copies->give_back(std::exchange(pass.event, nullptr));
-    pass.event = pass.copies->mark(Way::to_device);
 }
 
 // After this nothing touches the memory of the pass.

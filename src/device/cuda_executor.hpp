@@ -97,12 +97,17 @@ private:
     void go_on(PassPointer pass) noexcept;
     void start_waiting();
     void start_contributions();
+    // cuda_stages.cpp
     bool start(StagedPass &pass);
-    void compute(StagedPass &pass);
     void fetch(StagedPass &pass);
     static void work(StagedPass &pass);
     void store(StagedPass &pass);
     void take_short_result(StagedPass &pass);
+    static void perform_on_cpu(const engine::Kernel &kernel, std::span<void *const> outs,
+                               std::span<const void *const> ins, std::size_t bytes);
+    // cuda_computing.cpp
+    void compute(StagedPass &pass);
+
     void end(PassPointer pass, const Error *why) noexcept;
     void drop(CudaPrefetch &ahead) noexcept;
     struct Ended {
