@@ -93,7 +93,7 @@ PassPointer CudaExecutor::empty(Completion &completion) {
     pass->one_context = true;
     pass->ins.clear();
     pass->on_device.clear();
-    pass->completion = &completion;
+    pass->completions.assign(1, &completion);
     pass->stage = StagedPass::Stage::waiting;
     pass->block = {};
     pass->result = nullptr;
@@ -152,10 +152,16 @@ engine::Executor::Issued CudaExecutor::issue(const Work &work, Completion &compl
         spare_.push_back(std::move(pass));
         return Issued::refused;
     }
+    if (work.may_gather && pass->all_on_device() &&
+        (pass->function != nullptr || pass->copies_only())) {
+        if (PassPointer gone = gathered_.add(pass))
+            spare_.push_back(std::move(gone));
+        return Issued::pending;
+    }
     if (pass->contributes()) {
         contributions_.add(std::move(pass));
         lock.unlock();
-        start_contributions();
+        start_all(contributions_);
         return Issued::pending;
     }
     lock.unlock();
@@ -163,17 +169,23 @@ engine::Executor::Issued CudaExecutor::issue(const Work &work, Completion &compl
     return Issued::pending;
 }
 
-void CudaExecutor::start_contributions() {
+// All that a queue gives now.
+template<class Queue>
+void CudaExecutor::start_all(Queue &queue) noexcept {
     for (;;) {
         PassPointer next;
         {
             const std::lock_guard lock(mutex_);
-            next = contributions_.next();
+            next = queue.next();
         }
         if (next == nullptr)
             return;
         go_on(std::move(next));
     }
+}
+
+void CudaExecutor::start_issued() noexcept {
+    start_all(gathered_);
 }
 
 // Takes a pass as far as it goes without waiting.
@@ -223,7 +235,6 @@ void CudaExecutor::go_on(PassPointer pass) noexcept {
 
 // After this nothing touches the memory of the pass.
 void CudaExecutor::end(PassPointer pass, const Error *why) noexcept {
-    Completion &completion = *pass->completion;
     if (why != nullptr)
         pass->copies->settle(); // copies of this pass may be on their way
     {
@@ -234,12 +245,14 @@ void CudaExecutor::end(PassPointer pass, const Error *why) noexcept {
         for (const PinnedPool::Block &block : pass->prefetched)
             ahead_.give_back(block);
         contributions_.ended(*pass);
-        spare_.push_back(std::move(pass));
     }
-    if (why != nullptr)
-        completion.fail(*why);
-    else
-        completion.complete();
+    for (Completion *const each : pass->completions)
+        if (why != nullptr)
+            each->fail(*why);
+        else
+            each->complete();
+    const std::lock_guard lock(mutex_);
+    spare_.push_back(std::move(pass));
 }
 
 // Copies of one way end in the order in which they were started, so the first that has not ended
@@ -262,6 +275,7 @@ void CudaExecutor::take_ended(Passes &passes, std::vector<Ended> &ended) {
 }
 
 void CudaExecutor::poll() {
+    start_issued();
     std::vector<Ended> ended; // allocates nothing if nothing has ended
     {
         const std::lock_guard lock(mutex_);
@@ -279,7 +293,7 @@ void CudaExecutor::poll() {
         const std::lock_guard lock(mutex_);
         contributions_.looked();
     }
-    start_contributions();
+    start_all(contributions_);
 }
 
 void CudaExecutor::start_waiting() {

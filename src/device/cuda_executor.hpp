@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "device/contribution_queue.hpp"
+#include "device/gathered_passes.hpp"
 #include "device/registered_memory.hpp"
 #include "device/shared_memory.hpp"
 #include "device/staged_pass.hpp"
@@ -49,6 +50,7 @@ public:
     }
     std::unique_ptr<engine::Prefetch> prefetch(const void *from, std::size_t bytes) override;
     Issued issue(const engine::Work &work, engine::Completion &completion) override;
+    void start_issued() noexcept override;
     std::uint64_t longest_nap() const override;
     void poll() override;
     void wait(const engine::Completion &completion) override;
@@ -96,7 +98,8 @@ private:
                      const std::function<void(CudaCopies &)> &start);
     void go_on(PassPointer pass) noexcept;
     void start_waiting();
-    void start_contributions();
+    template<class Queue>
+    void start_all(Queue &queue) noexcept;
     // cuda_stages.cpp
     bool start(StagedPass &pass);
     void fetch(StagedPass &pass);
@@ -129,6 +132,7 @@ private:
     PinnedPool pool_, ahead_;
     std::uint64_t marks_ = 0; // events so far
     Passes waiting_;          // for pinned memory
+    GatheredPasses gathered_;
     ContributionQueue contributions_;
     // In the order in which their copies, or kernels, end.
     Passes fetching_, storing_, computing_;

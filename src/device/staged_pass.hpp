@@ -31,7 +31,7 @@ struct StagedPass {
     std::vector<bool> on_device; // by operand: it is not fetched yet
     std::size_t bytes = 0;
     engine::Kernel kernel;
-    engine::Completion *completion = nullptr;
+    std::vector<engine::Completion *> completions; // several: it has gathered other passes
     CudaCopies *copies = nullptr;
     CUfunction function = nullptr; // the kernel; null: the CPU reduces
     CUcontext context = nullptr;   // of the buffers on the device
@@ -47,7 +47,7 @@ struct StagedPass {
     bool copies_only() const { return ins.size() == 1; }
     // A contribution: copied from the device, for other ranks to read.
     bool contributes() const { return copies_only() && on_device[0] && device_outs.empty(); }
-    // Whether all buffers are where one kernel reaches them.
+    // Whether all buffers are where one kernel, or a copy inside the device, reaches them.
     bool all_on_device() const {
         return host_outs.empty() && prefetched.empty() && one_context &&
                std::ranges::count(on_device, false) == 0;

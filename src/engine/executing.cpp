@@ -124,12 +124,13 @@ bool Engine::issue_pass(Run &run, const Step &step, int outs, transport::Locatio
     slot.where = where;
     slot.began = recorder_ != nullptr ? recorder_->step_begins() : 0;
     slot.completion.arm();
-    const Work work{{run.outs.data(), static_cast<std::size_t>(outs)},
-                    {run.ins.data(), step.operands},
-                    step.length,
-                    by.kernel,
-                    slot.prefetched == index ? std::span(slot.prefetches)
-                                             : std::span<std::unique_ptr<Prefetch>>()};
+    const Work work{.outs = {run.outs.data(), static_cast<std::size_t>(outs)},
+                    .ins = {run.ins.data(), step.operands},
+                    .bytes = step.length,
+                    .kernel = by.kernel,
+                    .prefetches = slot.prefetched == index ? std::span(slot.prefetches)
+                                                           : std::span<std::unique_ptr<Prefetch>>(),
+                    .may_gather = true};
     const Executor::Issued issued = by.executor->issue(work, slot.completion);
     run.issued->drop_prefetches(slot);
     if (issued == Executor::Issued::pending) {

@@ -55,6 +55,8 @@ struct Work {
     std::span<std::unique_ptr<Prefetch>> prefetches = {};
     // Where the buffers are, or not at all: it is another rank's pass.
     bool only_there = false;
+    // It may wait for start_issued(): others that follow it in memory may come.
+    bool may_gather = false;
 };
 
 // The passes of a whole call (whole_call.hpp), one after another, where the buffers of all ranks
@@ -155,6 +157,8 @@ public:
     // perform as Work::only_there says.
     enum class Issued { complete, pending, refused };
     virtual Issued issue(const Work &work, Completion &completion) = 0;
+    // Begins the passes that were issued and wait for others; as wait() and poll() do.
+    virtual void start_issued() noexcept {}
     // The longest sleep of a rank with issued passes between two polls, in nanoseconds.
     // kNoPolling: any length, since the executor's own threads end completions.
     virtual std::uint64_t longest_nap() const = 0;

@@ -171,6 +171,13 @@ void PassDelegation::serve() {
     const std::uint64_t posted = mine_.posted.load(std::memory_order_acquire);
     if (posted == seen_)
         return;
+    if (take_posted())
+        seen_ = posted;
+    executor_.start_issued();
+}
+
+// False if there was no room for all.
+bool PassDelegation::take_posted() {
     for (int rank = 0; rank < segment_.ranks(); ++rank) {
         if (rank == rank_ || !segment_.here(rank))
             continue;
@@ -178,11 +185,11 @@ void PassDelegation::serve() {
         for (std::uint32_t bits = its.in_use.load(std::memory_order_acquire); bits != 0;
              bits &= bits - 1) {
             if (spare_.empty())
-                return; // looks again when some have ended
+                return false; // looks again when some have ended
             consider(rank, its.slots[static_cast<std::size_t>(std::countr_zero(bits))]);
         }
     }
-    seen_ = posted;
+    return true;
 }
 
 // Where this process finds the memory of the pass; false if it does not.
@@ -243,8 +250,12 @@ void PassDelegation::launch(Taken &taken, const DelegatedPass &pass) {
                         .op = pass.op,
                         .rounding =
                             pass.rounds_each ? reduce::Rounding::each : reduce::Rounding::once};
-    const Work work{
-        .outs = outs_, .ins = ins_, .bytes = pass.bytes, .kernel = kernel, .only_there = true};
+    const Work work{.outs = outs_,
+                    .ins = ins_,
+                    .bytes = pass.bytes,
+                    .kernel = kernel,
+                    .only_there = true,
+                    .may_gather = true};
     Delegation &delegation = *std::exchange(taken.delegation, nullptr);
     try {
         taken.completion.arm();

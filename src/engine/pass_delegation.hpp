@@ -85,6 +85,7 @@ private:
     bool can_launch(int rank) const;
     int find_delegate() const;
     void rest(std::uint64_t posted_ns);
+    bool take_posted();
     void consider(int poster, transport::Delegation &delegation);
     bool translate(const transport::DelegatedPass &pass);
     void launch(Taken &taken, const transport::DelegatedPass &pass);

@@ -97,9 +97,12 @@ bool Engine::attempt_as(Run &run) {
 // none, steps of the next tile.
 template<Engine::Mode mode>
 bool Engine::look_ahead(Run &run) {
-    if (run.next < run.plan->steps.size() && look_ahead<mode>(run, run.next + 1, run))
-        return true;
-    return run.tiles_left != 0 && look_ahead<mode>(*run.following, 0, run);
+    const bool moved =
+        (run.next < run.plan->steps.size() && look_ahead<mode>(run, run.next + 1, run)) ||
+        (run.tiles_left != 0 && look_ahead<mode>(*run.following, 0, run));
+    if constexpr (mode == Mode::executor)
+        run.call->execution->executor->start_issued(); // all that are ready now
+    return moved;
 }
 
 // Runs steps of a tile from `first` on, until the one that `run` waits for can run.

@@ -113,6 +113,28 @@ TEST_CASE("each rank reads its block of all vectors and writes it to all, once")
     }
 }
 
+TEST_CASE("slices that follow one another and are ready at once are one kernel") {
+    const test::With rings("STRETTO_RING_BYTES", "8M"); // slices of 8 ranks wait for room else
+    for (const int ranks : {2, 3, 8}) {
+        CAPTURE(ranks);
+        on_ranks(ranks, [&](stretto_comm comm) {
+            test::OnDevice device;
+            constexpr std::size_t kSliceBytes = 256u << 10, kCalls = 10;
+            const auto parts = static_cast<std::size_t>(ranks);
+            const std::size_t slices = 48 / parts; // of a block
+            Vector vector(device, slices * parts * kSliceBytes / sizeof(std::int32_t));
+            bool right = vector.sum(comm) && vector.sum(comm);
+            std::uint64_t launches = 0;
+            for (std::size_t call = 0; call < kCalls; ++call) {
+                const Counts counts = counts_of(vector, comm, right);
+                right = right && counts.kernel_bytes == slices * kSliceBytes * 2 * parts;
+                launches += counts.launches;
+            }
+            return right && launches < kCalls * slices / 2 ? kRight : kWrong;
+        });
+    }
+}
+
 TEST_CASE("any count and any type") {
     for (const int ranks : {1, 2, 3, 4, 7, 8}) {
         CAPTURE(ranks);
