@@ -152,8 +152,7 @@ engine::Executor::Issued CudaExecutor::issue(const Work &work, Completion &compl
         spare_.push_back(std::move(pass));
         return Issued::refused;
     }
-    if (work.may_gather && pass->all_on_device() &&
-        (pass->function != nullptr || pass->copies_only())) {
+    if (work.may_gather && pass->function != nullptr) {
         if (PassPointer gone = gathered_.add(pass))
             spare_.push_back(std::move(gone));
         return Issued::pending;

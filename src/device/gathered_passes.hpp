@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Passes in place that begin together.  A slice of 256 KiB costs the CPU 6 us to launch, and a
-// device a tenth of that to reduce; all slices of a block are often ready at once.  So passes of
-// which each begins, in all its buffers, where another one ends, are one pass.
+// Kernels of passes in place that begin together.  A slice of 256 KiB costs the CPU 6 us to launch,
+// and a device a tenth of that to reduce; all slices of a block are often ready at once.  So passes
+// of which each begins, in all its buffers, where another one ends, are one pass.  Copies are not:
+// what follows in memory may be another allocation, and a driver may refuse to copy over the end of
+// one.
 #pragma once
 
 #include <algorithm>

@@ -47,7 +47,7 @@ struct StagedPass {
     bool copies_only() const { return ins.size() == 1; }
     // A contribution: copied from the device, for other ranks to read.
     bool contributes() const { return copies_only() && on_device[0] && device_outs.empty(); }
-    // Whether all buffers are where one kernel, or a copy inside the device, reaches them.
+    // Whether all buffers are where one kernel reaches them.
     bool all_on_device() const {
         return host_outs.empty() && prefetched.empty() && one_context &&
                std::ranges::count(on_device, false) == 0;

@@ -2,6 +2,7 @@
 // Which memory a call finds its buffers in, and what each rank may give.
 #include "doctest.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <utility>
@@ -9,6 +10,7 @@
 
 #include "device/on_device.hpp"
 #include "support/buffer.hpp"
+#include "support/environment.hpp"
 #include "support/oracle.hpp"
 #include "support/world.hpp"
 
@@ -79,4 +81,36 @@ TEST_CASE("a batch takes pieces from everywhere") {
                           test::expected<std::int64_t>(op, stretto_size(comm), i + k));
         }
     });
+}
+
+TEST_CASE("copies of allocations that lie one behind the other") {
+    constexpr int kRanks = 3;
+    constexpr std::size_t kBytes = 64u << 10;
+    const test::With by_steps("STRETTO_GPU_LAUNCH", "own");
+    test::OnDevice device;
+    std::vector<std::byte *> ins, outs;
+    std::vector<std::byte> host(kRanks * kBytes);
+    for (int rank = 0; rank < kRanks; ++rank) {
+        ins.push_back(device.allocate(kBytes, true));
+        std::fill_n(host.begin(), kBytes, static_cast<std::byte>(rank + 1));
+        device.copy(ins.back(), host.data(), kBytes);
+    }
+    device.settle();
+    for (int rank = 0; rank < kRanks; ++rank)
+        outs.push_back(device.allocate(kRanks * kBytes, true));
+    test::with_ranks(kRanks, [&](stretto_comm comm) {
+        const auto rank = static_cast<std::size_t>(stretto_rank(comm));
+        for (int call = 0; call < 4; ++call)
+            check(stretto_allgather(comm, ins[rank], outs[rank], kBytes, STRETTO_INT8));
+    });
+    for (const std::byte *const out : outs) {
+        device.copy(host.data(), out, kRanks * kBytes);
+        std::size_t wrong = 0;
+        for (std::size_t i = 0; i < host.size(); ++i)
+            wrong += host[i] != static_cast<std::byte>(i / kBytes + 1);
+        CHECK(wrong == 0);
+    }
+    for (const auto &buffers : {ins, outs})
+        for (std::byte *const each : buffers)
+            device.free(each);
 }

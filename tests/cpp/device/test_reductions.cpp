@@ -109,6 +109,49 @@ TEST_CASE("a pass on the device is one kernel") {
         CHECK(vectors.right(out));
 }
 
+TEST_CASE("passes that follow one another begin together, as one kernel") {
+    test::OnDevice device;
+    REQUIRE(device::find_cuda());
+    Vectors vectors(device, 3, 2);
+    device::CudaExecutor &executor = device::cuda_executor();
+    using Range = std::pair<std::size_t, std::size_t>; // first element and end
+    const auto launches = [&](const std::vector<Range> &ranges) {
+        std::vector<engine::Completion> completions(ranges.size());
+        simulated_cuda::simulated_cuda_reset();
+        for (std::size_t k = 0; k < ranges.size(); ++k) {
+            const auto [first, end] = ranges[k];
+            std::vector<void *> outs;
+            std::vector<const void *> ins;
+            for (void *const out : vectors.outs)
+                outs.push_back(static_cast<float *>(out) + first);
+            for (const void *const in : vectors.ins)
+                ins.push_back(static_cast<const float *>(in) + first);
+            completions[k].arm();
+            CHECK(executor.issue({.outs = outs,
+                                  .ins = ins,
+                                  .bytes = (end - first) * sizeof(float),
+                                  .kernel = vectors.kernel,
+                                  .may_gather = true},
+                                 completions[k]) == engine::Executor::Issued::pending);
+        }
+        Counts counts;
+        simulated_cuda::simulated_cuda_counts(&counts);
+        CHECK(counts.launches == 0);
+        executor.start_issued();
+        simulated_cuda::simulated_cuda_counts(&counts);
+        for (engine::Completion &each : completions) {
+            executor.wait(each);
+            CHECK_FALSE(each.error());
+        }
+        return counts.launches;
+    };
+    CHECK(launches({{0, 1001}, {1001, 50'000}, {50'000, kElements}}) == 1);
+    for (const void *const out : vectors.outs)
+        CHECK(vectors.right(out));
+    CHECK(launches({{0, 1001}, {50'000, kElements}, {1001, 50'000}}) == 2); // not one before
+    CHECK(launches({{0, 1000}, {1001, 50'000}, {2, 50}}) == 3);
+}
+
 TEST_CASE("a pass with an operand or a result in host memory is the CPU's") {
     test::OnDevice device;
     REQUIRE(device::find_cuda());
