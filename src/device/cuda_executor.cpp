@@ -10,6 +10,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/clock.hpp"
 #include "base/lazy.hpp"
 
 namespace stretto::device {
@@ -46,11 +47,13 @@ void CudaExecutor::prepare(CUcontext context) {
     const Current current(driver_, context);
     (void)(pool_.allocate() && ahead_.allocate()); // else the calls say why
     copies.kernels().load_all();
-    register_memory();
+    register_memory(context);
 }
 
 // While a stream waits, memory that is new stays as it is: copies are right without, and slower.
-void CudaExecutor::register_memory() {
+void CudaExecutor::register_memory(CUcontext current) {
+    registered_.forget_destroyed(current,
+                                 [&](const Context &each) { return alive(driver_, each); });
     if (!registered_.all_tried())
         waiting_streams_.ask_if_none([&] { registered_.register_all(); });
 }
@@ -193,7 +196,7 @@ void CudaExecutor::go_on(PassPointer pass) noexcept {
         if (pass->stage == StagedPass::Stage::waiting) {
             const std::lock_guard lock(mutex_);
             const Current current(driver_, pass->copies->context());
-            register_memory();
+            register_memory(pass->copies->context());
             if (pass->function != nullptr) {
                 compute(*pass);
                 pass->stage = StagedPass::Stage::computing;
@@ -313,11 +316,35 @@ void CudaExecutor::start_waiting() {
     }
 }
 
-// Memory that is registered for all contexts is unregistered in any that still works.
+// The driver may unregister memory only when the device has nothing to do.  So that is not asked
+// for while a stream waits for a call, which could not go on, unless it waits for a second: then
+// this thread is perhaps what it waits for.
 void CudaExecutor::release_memory(void *memory) noexcept {
-    const std::lock_guard lock(mutex_);
-    if (!registered_.remove(memory))
-        return;
+    {
+        const std::lock_guard lock(mutex_);
+        if (!registered_.remove(memory))
+            return;
+    }
+    for (const std::uint64_t since = now_ns();;) {
+        {
+            const std::lock_guard lock(mutex_);
+            bool done = false;
+            waiting_streams_.ask_if_none([&] {
+                unregister(memory);
+                done = true;
+            });
+            streams_stuck_ = !done && (streams_stuck_ || now_ns() - since > engine::kStuckNs);
+            if (streams_stuck_)
+                unregister(memory);
+            if (done || streams_stuck_)
+                return;
+        }
+        std::this_thread::sleep_for(engine::kDeviceNap);
+    }
+}
+
+// Memory that is registered for all contexts is unregistered in any that still works.
+void CudaExecutor::unregister(void *memory) noexcept {
     for (const auto &[context, copies] : copies_) {
         try {
             const Current current(driver_, context.handle);

@@ -117,7 +117,8 @@ private:
         PassPointer pass;
         std::optional<Error> why; // its copies have failed
     };
-    void register_memory();
+    void register_memory(CUcontext current);
+    void unregister(void *memory) noexcept;
     static void take_ended(Passes &passes, std::vector<Ended> &ended);
 
     const Cuda &driver_;
@@ -127,6 +128,7 @@ private:
     // Two pools: operands that were prefetched stay until the cells of other ranks have come, and
     // must not keep from their memory the passes that these ranks wait for.
     RegisteredMemory registered_;
+    bool streams_stuck_ = false; // memory was unregistered though some wait
     SharedMemory shared_;
     std::vector<engine::SharedLists *> lists_; // of all communicators of this process
     PinnedPool pool_, ahead_;

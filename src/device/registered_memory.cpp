@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "device/registered_memory.hpp"
 
+#include <algorithm>
 #include <iterator>
 #include <new>
 #include <string>
@@ -27,15 +28,31 @@ bool RegisteredMemory::covers(const void *memory, std::size_t bytes) const {
            static_cast<const std::byte *>(memory) + bytes <= begin + state.bytes;
 }
 
-Context RegisteredMemory::current() const {
+// The current context, which is about to register memory.
+Context RegisteredMemory::registrar() {
     CUcontext context = nullptr;
     check_cuda(driver_, driver_.current_context(&context), "cuCtxGetCurrent");
-    return identified(driver_, context);
+    const Context by = identified(driver_, context);
+    if (std::ranges::find(registrars_, by) == registrars_.end())
+        registrars_.push_back(by);
+    return by;
+}
+
+void RegisteredMemory::forget_destroyed(CUcontext current,
+                                        const std::function<bool(const Context &)> &alive) {
+    if (registrars_.empty() || (registrars_.size() == 1 && registrars_[0].handle == current))
+        return; // nearly always
+    std::erase_if(registrars_, [&](const Context &each) {
+        const bool gone = each.handle != current && !alive(each);
+        if (gone)
+            forget(each);
+        return gone;
+    });
 }
 
 CUresult RegisteredMemory::allocate(std::size_t bytes, void **memory) {
     constexpr std::align_val_t kPage{4096};
-    const Context by = current();
+    const Context by = registrar();
     *memory = ::operator new(bytes, kPage);
     State *state = nullptr;
     try {
@@ -65,7 +82,7 @@ void RegisteredMemory::forget(const Context &context) noexcept {
 void RegisteredMemory::register_all() {
     if (all_tried_)
         return;
-    const Context by = current();
+    const Context by = registrar();
     all_tried_ = true;
     for (auto &[memory, state] : states_) {
         if (std::exchange(state.tried, true))

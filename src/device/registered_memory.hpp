@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <functional>
 #include <map>
+#include <vector>
 
 #include "device/cuda.hpp"
 
@@ -31,6 +32,9 @@ public:
     CUresult allocate(std::size_t bytes, void **memory);
     // A context was destroyed.
     void forget(const Context &context) noexcept;
+    // The same for all that have registered memory, and that are destroyed, as `alive` says;
+    // `current` is not.
+    void forget_destroyed(CUcontext current, const std::function<bool(const Context &)> &alive);
     // Registers what was added since.  With a context current.  If the driver refuses, it warns
     // once: copies are right without, and slow.
     void register_all();
@@ -42,10 +46,11 @@ private:
         Context by = {}; // the context that was asked
     };
 
-    Context current() const;
+    Context registrar();
 
     const Cuda &driver_;
     std::map<void *, State, std::less<>> states_;
+    std::vector<Context> registrars_; // contexts in which memory was registered
     bool all_tried_ = true, warned_ = false;
 };
 

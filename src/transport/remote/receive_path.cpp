@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The receive path of LinkedPeers.  All functions need the lock, but those that take it.
 #include <algorithm>
+#include <exception>
 
 #include "transport/remote/linked_peers.hpp"
 #include "transport/remote/put_window.hpp"
@@ -23,7 +24,7 @@ void LinkedPeers::add_memory_user(MemoryUser &user) {
     pool_.add_user(user);
     try { // what one rank may have on its way: later calls grow the pool only if more is
         pool_.reserve(segment_.ring_bytes());
-    } catch (const Error &) { // payloads take as much as there is
+    } catch (const std::exception &) { // payloads take as much as there is
     }
 }
 

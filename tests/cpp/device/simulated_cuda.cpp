@@ -357,6 +357,7 @@ int cuMemHostUnregister(void *memory) {
         return kInvalidContext;
     if (disturbs_capture(device))
         return kCaptureUnsupported;
+    device.note_request();
     if (device.registered.erase(first) == 0)
         return kNotRegistered;
     device.pinned.erase(first);

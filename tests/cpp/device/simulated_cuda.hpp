@@ -39,9 +39,9 @@ struct Counts {
     std::uint64_t pageable_copies = 0; // to or from host memory that is not pinned
     std::uint64_t host_allocations = 0, host_registrations = 0, streams = 0, events = 0;
     std::uint64_t synchronizations = 0; // that have begun
-    // Allocations and registrations of host memory, streams, kernels, and handles that were asked
-    // for, opened or closed while a stream waited for a word.  A real driver may not answer before
-    // the stream goes on.
+    // Allocations of host memory, registrations and their ends, streams, kernels, and handles that
+    // were asked for, opened or closed while a stream waited for a word.  A real driver may not
+    // answer before the stream goes on.
     std::uint64_t asked_while_waiting = 0;
     // What the driver refused to a thread since another captured a stream.
     std::uint64_t refused_while_capturing = 0;

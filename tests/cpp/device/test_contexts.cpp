@@ -15,6 +15,8 @@
 #include "device/simulated_cuda.hpp"
 #include "device/streams_of_program.hpp"
 #include "stretto/embedding.h"
+#include "support/environment.hpp"
+#include "support/job.hpp"
 #include "support/text.hpp"
 #include "support/world.hpp"
 
@@ -126,6 +128,40 @@ TEST_CASE("calls go on in another context when theirs was destroyed") {
         check_cuda(cuDevicePrimaryCtxRetain(&context, 0));
         check_cuda(cuCtxSetCurrent(context));
         use(comm);
+    });
+}
+
+TEST_CASE("memory is registered again when the context of its communicator was destroyed") {
+    const test::OnDevice device;
+    const test::With staged("STRETTO_CUDA_IPC", "off");
+    const std::string job = test::fresh_job();
+    std::barrier together(kRanks);
+    test::with_ranks(kRanks, [&](stretto_comm comm) {
+        void *primary = nullptr, *temporary = nullptr;
+        check_cuda(cuDevicePrimaryCtxRetain(&primary, 0));
+        check_cuda(cuCtxSetCurrent(primary));
+        use(comm);
+        together.arrive_and_wait();
+        check_cuda(cuCtxCreate_v2(&temporary, 0, 0));
+        stretto_comm other = nullptr;
+        check(stretto_init_explicit(stretto_rank(comm), kRanks, job.c_str(), &other));
+        together.arrive_and_wait();
+        check_cuda(cuCtxDestroy_v2(temporary));
+        check_cuda(cuCtxSetCurrent(primary));
+        for (int round = 0; round < 2; ++round) {
+            together.arrive_and_wait();
+            if (stretto_rank(comm) == 0)
+                simulated_cuda::simulated_cuda_reset();
+            together.arrive_and_wait();
+            use(other);
+            together.arrive_and_wait();
+        }
+        simulated_cuda::Counts counts;
+        simulated_cuda::simulated_cuda_counts(&counts);
+        CHECK(counts.copies > 0);
+        CHECK(counts.pageable_copies == 0);
+        together.arrive_and_wait();
+        check(stretto_finalize(&other));
     });
 }
 

@@ -3,9 +3,11 @@
 // opened before their streams wait.
 #include "doctest.h"
 
+#include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
+#include <thread>
 #include <vector>
 
 #include "device/ordered_vector.hpp"
@@ -102,6 +104,27 @@ TEST_CASE("while a stream waits nothing is opened, listed or closed; when none d
                        in_place(counted())
                    ? kRight
                    : kWrong;
+    });
+}
+
+TEST_CASE("a communicator ends when no stream waits for a call of another one") {
+    on_ranks(2, [](stretto_comm comm) {
+        OnDevice device;
+        device.settle(); // the context is current, so the next communicator registers its memory
+        stretto_comm other = nullptr;
+        check(stretto_init_explicit(0, 1, fresh_job().c_str(), &other));
+        OrderedVector vector(device, kCount, new_stream());
+        bool right = vector.sum(comm) && vector.sum(comm);
+        vector.fill(comm);
+        check(stretto_barrier(comm));
+        if (stretto_rank(comm) == 1)
+            std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        check(vector.begin(comm));
+        simulated_cuda::simulated_cuda_reset();
+        check(stretto_finalize(&other));
+        right = right && counted().asked_while_waiting == 0;
+        vector.synchronize();
+        return right && vector.right(comm) ? kRight : kWrong;
     });
 }
 

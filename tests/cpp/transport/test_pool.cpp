@@ -8,10 +8,12 @@
 #include <cstring>
 #include <iterator>
 #include <map>
+#include <memory>
 #include <new>
 #include <random>
 #include <vector>
 
+#include "transport/remote/linked_peers.hpp"
 #include "transport/remote/payloads.hpp"
 #include "transport/remote/pool.hpp"
 #include "transport/shm/cell.hpp"
@@ -260,4 +262,43 @@ TEST_CASE("a user of a pool that has no memory leaves the others as they were") 
     pool.reserve(before + 1);
     CHECK(first.bytes() == pool.bytes());
     CHECK(third.bytes() == 0);
+}
+
+namespace {
+
+class NoLinks final : public transport::Links {
+public:
+    std::string place(int) const override { return "elsewhere"; }
+    void send(int, const WireMessage &, const std::byte *, bool) override {}
+    void push(Which) override {}
+    bool progress(Receiver &, const transport::EventSet::Ready &) override { return false; }
+    void drop(int) override {}
+    bool sent() const override { return true; }
+    bool delivered() const override { return true; }
+};
+
+} // namespace
+
+TEST_CASE("a user of a rank's memory knows its rings, though there is no memory for more") {
+    transport::SegmentShape shape;
+    shape.ranks = 2;
+    shape.ring_bytes = 1 << 16;
+    shape.heap_bytes = 1 << 20;
+    shape.placement = transport::Placement({0, 1}, 0);
+    const auto segment = transport::Segment::create(shape);
+    for (const std::size_t accepted : {0, 1, 2, 3}) { // two rings, and the pool's memory
+        CAPTURE(accepted);
+        transport::LinkedPeers peers(*segment, 0, std::make_unique<transport::EventSet>(),
+                                     std::make_unique<NoLinks>());
+        User user;
+        user.accepts = accepted;
+        if (accepted < 2) {
+            CHECK_THROWS_AS(segment->add_memory_user(user), std::bad_alloc);
+        } else {
+            segment->add_memory_user(user);
+            CHECK(user.memory.size() == accepted);
+            segment->remove_memory_user(user);
+        }
+        CHECK(user.memory.empty());
+    }
 }
