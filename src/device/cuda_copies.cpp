@@ -31,9 +31,9 @@ bool alive(const Cuda &driver, const Context &context) noexcept {
 
 // The streams do not wait for the default stream: it may hold work of the program that waits for
 // this call.
-CudaCopies::CudaCopies(const Cuda &driver, CUcontext context)
+CudaCopies::CudaCopies(const Cuda &driver, const Context &context)
     : driver_(driver), context_(context), kernels_(driver) {
-    const Current current(driver, context);
+    const Current current(driver, context.handle);
     for (CUstream &stream : streams_)
         check_cuda(driver, driver.create_stream(&stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
 }
@@ -62,7 +62,7 @@ CUevent CudaCopies::mark(Way way) {
 }
 
 bool CudaCopies::happened(CUevent event) {
-    const Current current(driver_, context_);
+    const Current current(driver_, context_.handle);
     const CUresult result = driver_.query(event);
     if (result == CUDA_ERROR_NOT_READY)
         return false;
@@ -72,7 +72,7 @@ bool CudaCopies::happened(CUevent event) {
 
 void CudaCopies::settle() noexcept {
     try {
-        const Current current(driver_, context_);
+        const Current current(driver_, context_.handle);
         for (CUstream const stream : streams_)
             (void)driver_.synchronize(stream);
     } catch (const Error &) { // the context is gone, and with it its copies

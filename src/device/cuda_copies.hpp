@@ -31,9 +31,10 @@ bool alive(const Cuda &driver, const Context &context) noexcept;
 // One thread at a time.  Functions throw Error.
 class CudaCopies {
 public:
-    CudaCopies(const Cuda &driver, CUcontext context);
+    CudaCopies(const Cuda &driver, const Context &context);
 
-    CUcontext context() const { return context_; }
+    CUcontext context() const { return context_.handle; }
+    const Context &identity() const { return context_; }
     CudaKernels &kernels() { return kernels_; }
 
     // Copies of one way start in this order and end in this order; those of different ways overlap.
@@ -53,7 +54,7 @@ public:
 
 private:
     const Cuda &driver_;
-    const CUcontext context_;
+    const Context context_;
     CUstream streams_[3] = {nullptr, nullptr, nullptr}; // by way
     CudaKernels kernels_;
     std::vector<CUevent> free_events_;

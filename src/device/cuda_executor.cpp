@@ -47,26 +47,21 @@ void CudaExecutor::prepare(CUcontext context) {
     const Current current(driver_, context);
     (void)(pool_.allocate() && ahead_.allocate()); // else the calls say why
     copies.kernels().load_all();
-    register_memory(context);
+    register_memory(copies.identity());
 }
 
 // While a stream waits, memory that is new stays as it is: copies are right without, and slower.
-void CudaExecutor::register_memory(CUcontext current) {
-    registered_.forget_destroyed(current,
-                                 [&](const Context &each) { return alive(driver_, each); });
+void CudaExecutor::register_memory(const Context &current) {
+    registered_.forget_destroyed(current);
     if (!registered_.all_tried())
         waiting_streams_.ask_if_none([&] { registered_.register_all(); });
 }
 
 CudaCopies &CudaExecutor::copies_in(CUcontext context) {
-    std::unique_ptr<CudaCopies> &found = copies_[identified(driver_, context)];
-    if (found != nullptr)
-        return *found;
-    found = std::make_unique<CudaCopies>(driver_, context);
-    // Perhaps the program has destroyed another one, whose copies end with errors.
-    for (const auto &[known, copies] : copies_)
-        if (copies != nullptr && !alive(driver_, known))
-            registered_.forget(known);
+    const Context known = identified(driver_, context);
+    std::unique_ptr<CudaCopies> &found = copies_[known];
+    if (found == nullptr)
+        found = std::make_unique<CudaCopies>(driver_, known);
     return *found;
 }
 
@@ -196,7 +191,7 @@ void CudaExecutor::go_on(PassPointer pass) noexcept {
         if (pass->stage == StagedPass::Stage::waiting) {
             const std::lock_guard lock(mutex_);
             const Current current(driver_, pass->copies->context());
-            register_memory(pass->copies->context());
+            register_memory(pass->copies->identity());
             if (pass->function != nullptr) {
                 compute(*pass);
                 pass->stage = StagedPass::Stage::computing;
@@ -316,9 +311,9 @@ void CudaExecutor::start_waiting() {
     }
 }
 
-// The driver may unregister memory only when the device has nothing to do.  So that is not asked
-// for while a stream waits for a call, which could not go on, unless it waits for a second: then
-// this thread is perhaps what it waits for.
+// The driver may unregister memory only when the device has nothing to do.  While a stream waits
+// for a call, the executor does not ask for that, since the call could not go on.  After a second
+// it asks all the same: the stream may wait for a call that this thread makes later.
 void CudaExecutor::release_memory(void *memory) noexcept {
     {
         const std::lock_guard lock(mutex_);

@@ -117,7 +117,7 @@ private:
         PassPointer pass;
         std::optional<Error> why; // its copies have failed
     };
-    void register_memory(CUcontext current);
+    void register_memory(const Context &current);
     void unregister(void *memory) noexcept;
     static void take_ended(Passes &passes, std::vector<Ended> &ended);
 

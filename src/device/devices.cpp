@@ -28,8 +28,9 @@ void prepare_for_calls(engine::Engine &engine) noexcept {
         if (!find_cuda() || cuda()->current_context(&context) != CUDA_SUCCESS ||
             context == nullptr || cuda_executor().waiting_streams().any())
             return;
-        engine.show_memory(use_executor());
-        cuda_executor().prepare(context);
+        CudaExecutor &executor = use_executor();
+        engine.show_memory(executor);
+        executor.prepare(context);
     } catch (const std::exception &) { // a call that cannot do without says why
     }
 }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/warning.hpp"
+#include "device/cuda_copies.hpp"
 
 namespace stretto::device {
 
@@ -38,12 +39,9 @@ Context RegisteredMemory::registrar() {
     return by;
 }
 
-void RegisteredMemory::forget_destroyed(CUcontext current,
-                                        const std::function<bool(const Context &)> &alive) {
-    if (registrars_.empty() || (registrars_.size() == 1 && registrars_[0].handle == current))
-        return; // nearly always
-    std::erase_if(registrars_, [&](const Context &each) {
-        const bool gone = each.handle != current && !alive(each);
+void RegisteredMemory::forget_destroyed(const Context &current) {
+    std::erase_if(registrars_, [&](const Context &each) { // nearly always the current one alone
+        const bool gone = each != current && !alive(driver_, each);
         if (gone)
             forget(each);
         return gone;

@@ -30,11 +30,9 @@ public:
     // Pinned memory, for as long as the process lives.  Gives the driver's answer.  With a context
     // current.  Throws std::bad_alloc.
     CUresult allocate(std::size_t bytes, void **memory);
-    // A context was destroyed.
-    void forget(const Context &context) noexcept;
-    // The same for all that have registered memory, and that are destroyed, as `alive` says;
-    // `current` is not.
-    void forget_destroyed(CUcontext current, const std::function<bool(const Context &)> &alive);
+    // Memory that was registered in contexts which the program has destroyed is not registered any
+    // more.  `current` is not destroyed.
+    void forget_destroyed(const Context &current);
     // Registers what was added since.  With a context current.  If the driver refuses, it warns
     // once: copies are right without, and slow.
     void register_all();
@@ -47,6 +45,7 @@ private:
     };
 
     Context registrar();
+    void forget(const Context &context) noexcept;
 
     const Cuda &driver_;
     std::map<void *, State, std::less<>> states_;

@@ -15,6 +15,20 @@ namespace stretto::transport {
 
 static constexpr std::size_t kPageBytes = 2u << 20; // huge pages, which need few page tables
 
+// Acts on each element; undoes what it has done if that throws.
+template<class Range, class Act, class Undo>
+static void all_or_none(Range &range, Act &&act, Undo &&undo) {
+    for (auto each = range.begin(); each != range.end(); ++each) {
+        try {
+            act(*each);
+        } catch (...) {
+            while (each != range.begin())
+                undo(*--each);
+            throw;
+        }
+    }
+}
+
 Pool::~Pool() {
     for (MemoryUser *const user : users_)
         release_all(*user);
@@ -28,17 +42,11 @@ void Pool::release_all(MemoryUser &user) const noexcept {
 }
 
 void Pool::add_user(MemoryUser &user) {
+    users_.reserve(users_.size() + 1);
+    all_or_none(
+        maps_, [&](const auto &map) { user.use_memory(map.first, map.second); },
+        [&](const auto &map) { user.release_memory(map.first); });
     users_.push_back(&user);
-    for (auto map = maps_.begin(); map != maps_.end(); ++map) {
-        try {
-            user.use_memory(map->first, map->second);
-        } catch (...) {
-            while (map != maps_.begin())
-                user.release_memory((--map)->first);
-            users_.pop_back();
-            throw;
-        }
-    }
 }
 
 void Pool::remove_user(MemoryUser &user) noexcept {
@@ -92,19 +100,6 @@ void Pool::reserve(std::size_t bytes) {
         grow(bytes - bytes_);
 }
 
-// All of them, or none.
-void Pool::tell_users(std::byte *memory, std::size_t bytes) {
-    for (auto user = users_.begin(); user != users_.end(); ++user) {
-        try {
-            (*user)->use_memory(memory, bytes);
-        } catch (...) {
-            while (user != users_.begin())
-                (*--user)->release_memory(memory);
-            throw;
-        }
-    }
-}
-
 Pool::Extents::iterator Pool::grow(std::size_t bytes) {
     bytes = round_up(bytes, kPageBytes);
     void *const memory = !has_room(bytes) ? MAP_FAILED
@@ -120,7 +115,9 @@ Pool::Extents::iterator Pool::grow(std::size_t bytes) {
     try {
         added.emplace(begin, bytes);
         maps_.emplace(begin, bytes);
-        tell_users(begin, bytes);
+        all_or_none(
+            users_, [&](MemoryUser *user) { user->use_memory(begin, bytes); },
+            [&](MemoryUser *user) { user->release_memory(begin); });
     } catch (...) {
         maps_.erase(begin);
         munmap(memory, bytes);

@@ -47,7 +47,6 @@ private:
     using Extents = std::map<std::byte *, std::size_t>; // begin -> bytes
 
     Extents::iterator grow(std::size_t bytes);
-    void tell_users(std::byte *memory, std::size_t bytes);
     void release_all(MemoryUser &user) const noexcept;
     Extents::iterator add_free(Extents::node_type extent) noexcept;
 
