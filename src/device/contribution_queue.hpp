@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Contributions that wait for the copy engine.  They are known long before they can travel, and
-// operands of this rank only when the cells of others are near.  If all contributions went to the
-// copy engine at once, every operand would come behind them, and results later still.  So only as
-// many bytes are in its queue as it copies until a thread looks again.  How many these are is
-// measured: too few if the queue was found empty, too many if it was always found half full.
+// Contributions that wait for the copy engine.  A rank knows its contributions from the beginning
+// of a call, and its operands only when cells of other ranks are near.  If the rank gave the copy
+// engine all contributions at once, every operand would come behind them, and results later still.
+// So the engine's queue holds only as many bytes as the engine copies until a thread looks again.
+// That number is measured.  If a thread finds the queue empty, it doubles.  If threads find the
+// queue more than half full again and again, it halves.
 #pragma once
 
 #include <algorithm>
@@ -28,7 +29,7 @@ public:
         return pass;
     }
     void ended(const StagedPass &pass) { started_bytes_ -= pass.counted ? pass.bytes : 0; }
-    // A thread looks what has ended.
+    // Called when a thread has looked which copies have ended.
     void looked() {
         constexpr unsigned kCalmLooks = 64;
         if (held_.empty())

@@ -19,9 +19,9 @@ inline std::atomic<bool> may_have_devices{false};
 // communicator is made.
 void look_for_devices();
 
-// If a CUDA context is current, all that calls with its memory need is asked of the driver now, so
-// that the first of them takes no longer than the others.  Else, or if the driver refuses, that
-// call does it.
+// If a CUDA context is current, asks the driver now for all that calls with its memory need.  So
+// the first of these calls takes no longer than the others.  If none is current, or if the driver
+// refuses, the first call asks.
 void prepare_for_calls(engine::Engine &engine) noexcept;
 
 // Asks the driver.

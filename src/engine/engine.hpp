@@ -138,7 +138,7 @@ public:
     // The callback for waits in which a rank does not come.
     StallWatch &stall_watch() { return stall_watch_; }
     const transport::Segment &segment() const { return *segment_; }
-    void show_memory(Executor &executor); // that of calls; when rings are open
+    void show_memory(Executor &executor); // that calls use; rings are open
 
 private:
     void begin(Run &run, const Call &call, const Tally &tally);

@@ -55,7 +55,8 @@ struct Work {
     std::span<std::unique_ptr<Prefetch>> prefetches = {};
     // Where the buffers are, or not at all: it is another rank's pass.
     bool only_there = false;
-    // It may wait for start_issued(): others that follow it in memory may come.
+    // The executor may hold this pass back until start_issued(): passes that follow it in memory
+    // may come.
     bool may_gather = false;
 };
 
@@ -137,8 +138,8 @@ struct SharedLists {
     std::uint64_t looked = 0;
 };
 
-// Several threads may call all functions at once, for several ranks.  It is told of memory that
-// passes use again and again, and may register it with its device.
+// Several threads may call all functions at once, for several ranks.  As a user of memory, an
+// executor may register with its device what passes use again and again.
 class Executor : public transport::MemoryUser {
 public:
     static constexpr std::uint64_t kNoPolling = transport::kNoNap;
@@ -157,7 +158,8 @@ public:
     // perform as Work::only_there says.
     enum class Issued { complete, pending, refused };
     virtual Issued issue(const Work &work, Completion &completion) = 0;
-    // Begins the passes that were issued and wait for others; as wait() and poll() do.
+    // Begins the passes that the executor has held back (Work::may_gather); so do wait() and
+    // poll().
     virtual void start_issued() noexcept {}
     // The longest sleep of a rank with issued passes between two polls, in nanoseconds.
     // kNoPolling: any length, since the executor's own threads end completions.

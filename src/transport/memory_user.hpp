@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One that is told of the host memory in which payloads lie, for instance since it registers that
-// memory with a device.
+// A user of the host memory in which payloads lie.  It hears of that memory, and may register it
+// with a device.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,8 @@ namespace stretto::transport {
 class MemoryUser {
 public:
     virtual ~MemoryUser() = default;
-    // Memory that is used again and again, until it is released.  The same memory may be told of
-    // several times, and is released as often.  Calls of several threads may come at once.  Throws
+    // Calls use this memory again and again, until it is released.  If the user hears of the same
+    // memory several times, it is released as often.  Several threads may call at once.  Throws
     // std::bad_alloc.
     virtual void use_memory(void *memory, std::size_t bytes) { (void)memory, (void)bytes; }
     virtual void release_memory(void *memory) noexcept { (void)memory; }

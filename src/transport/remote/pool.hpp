@@ -4,8 +4,8 @@
 // The kernel clears memory that a process touches for the first time, which takes longer than
 // filling it from a connection.  So returned memory is used again before new memory, from the
 // lowest address on: the pool grows only to the largest amount in use at one time.
-// What one map of the system has given is never merged with another one: it may be registered with
-// a device, which copies from one registration at a time.
+// The pool never merges memory of two maps of the system: a user may have registered each with a
+// device, which copies from one registration at a time.
 //
 // Source: buffers are reused from a pool, as in Ueno & Fukuda, section IV.
 #pragma once
@@ -34,8 +34,8 @@ public:
     // Takes so much from the system in all, now.  Throws Error(memory).
     void reserve(std::size_t bytes);
 
-    // Memory of the pool, what it has and what it takes later.  Several may use it; each outlives
-    // the pool or is removed.  Throws std::bad_alloc.
+    // `user` hears of the memory that the pool has, and of what it takes later.  There may be
+    // several users; each outlives the pool or is removed.  Throws std::bad_alloc.
     void add_user(MemoryUser &user);
     void remove_user(MemoryUser &user) noexcept;
 

@@ -78,8 +78,9 @@ public:
     virtual bool sleep(std::uint32_t ticket, std::uint64_t timeout_ns) = 0;
     // Ends the sleep of a rank of this host.
     virtual void wake(int rank) = 0;
-    // Memory into which payloads of other hosts come, but for short ones and what they write by
-    // themselves.  From now on until it is removed.  Throws std::bad_alloc.
+    // Until it is removed, `user` hears of the memory into which this rank receives payloads, now
+    // and whenever there is more.  Short payloads, and those that ranks of other hosts write by
+    // themselves, lie elsewhere.  Throws std::bad_alloc.
     virtual void add_memory_user(MemoryUser &user) = 0;
     virtual void remove_memory_user(MemoryUser &user) noexcept = 0;
     // The failure of the communicator is posted on this host: reports it to the others.

@@ -110,9 +110,9 @@ public:
     // which devices read, or those into which a rank on another host may write by itself.  Throws
     // Error(memory).
     PutWindow open_window(int rank);
-    // Memory in which payloads lie: rings of ranks that are here, which are open, and what ranks of
-    // other hosts have written here, but for short payloads.  From now on until it is removed.
-    // Throws std::bad_alloc.
+    // Until it is removed, `user` hears of the memory in which payloads lie: the rings of ranks
+    // that are here, which are open, and the memory of payloads from other hosts, but for short
+    // ones. Throws std::bad_alloc.
     void add_memory_user(MemoryUser &user);
     void remove_memory_user(MemoryUser &user) noexcept;
     // Maps the beginning of a local rank's rings into this process now, if the kernel can.  Other
