@@ -32,9 +32,11 @@ public:
     // freed is given out again for as many bytes, as by PyTorch's allocator
     enum class Buffers { all, all_or_some, asked, reused };
 
+    // The context is current for this thread then, and for those that allocate memory.
     explicit OnDevice(Buffers which = Buffers::all) : which_(which) {
         check_cuda(cuInit(0));
         check_cuda(cuDevicePrimaryCtxRetain(&context_, 0));
+        check_cuda(cuCtxSetCurrent(context_));
         device_memory = this;
     }
     ~OnDevice() override { device_memory = nullptr; }

@@ -46,9 +46,7 @@ inline void on_ranks(int ranks, const std::function<int(stretto_comm)> &body) {
 
 // Not one that the default stream waits for, in which vectors are filled: it may wait for a call.
 inline void *new_stream() {
-    constexpr unsigned kNonBlocking = 1;
-    void *stream = nullptr;
-    return cuStreamCreate(&stream, kNonBlocking) == 0 ? stream : nullptr;
+    return stream_with(kNonBlocking);
 }
 
 enum class Order { stream, host };
@@ -94,6 +92,13 @@ public:
         return stretto_allreduce(comm, STRETTO_IN_PLACE, buffer(), count_, STRETTO_INT32,
                                  STRETTO_SUM);
     }
+    void *stream() const { return stream_; }
+    // As a program reads it by cuMemcpy.
+    std::int32_t first() {
+        std::vector<std::int32_t> one(1);
+        move(one, false);
+        return one[0];
+    }
     void synchronize() { check(stretto_stream_synchronize(buffer(), stream_)); }
     // Whether each element is the sum of all ranks, `calls` times.
     bool right(stretto_comm comm, int calls = 1) {
@@ -132,8 +137,8 @@ private:
     std::int32_t *buffer() { return reinterpret_cast<std::int32_t *>(memory_); }
     void move(std::vector<std::int32_t> &data, bool there) {
         auto *const here = reinterpret_cast<std::byte *>(data.data());
-        if (count_ != 0)
-            device_.copy(there ? memory_ : here, there ? here : memory_, 4 * count_);
+        if (!data.empty())
+            device_.copy(there ? memory_ : here, there ? here : memory_, 4 * data.size());
     }
 
     OnDevice &device_;

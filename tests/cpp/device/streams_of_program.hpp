@@ -44,12 +44,20 @@ private:
     void *memory_ = nullptr;
 };
 
-// A stream that stands still until it is opened.
+// The legacy default stream and those that are made with the first flag wait for one another.
+constexpr unsigned kBlocking = 0, kNonBlocking = 1;
+
+inline void *stream_with(unsigned flags) {
+    void *stream = nullptr;
+    check_cuda(cuStreamCreate(&stream, flags));
+    return stream;
+}
+
+// A stream that stands still until it is opened.  The default stream does not wait for it: a rank
+// that copies by cuMemcpy would wait for the calls of others, and keep them from the driver.
 class Stream {
 public:
-    explicit Stream(void *handle = nullptr) : handle_(handle), gate_(1) {
-        if (handle_ == nullptr)
-            check_cuda(cuStreamCreate(&handle_, 0));
+    explicit Stream(void *handle = stream_with(kNonBlocking)) : handle_(handle), gate_(1) {
         close();
     }
     ~Stream() { // the device looks at the word until the stream has passed it

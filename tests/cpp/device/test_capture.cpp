@@ -16,15 +16,10 @@ namespace {
 
 using test::check;
 using test::contains;
+using test::kBlocking;
+using test::kNonBlocking;
 using test::Pinned;
-
-constexpr unsigned kNonBlocking = 1;
-
-void *stream_with(unsigned flags) {
-    void *stream = nullptr;
-    test::check_cuda(cuStreamCreate(&stream, flags));
-    return stream;
-}
+using test::stream_with;
 
 stretto_status sum(stretto_comm comm, std::int32_t *data, void *stream) {
     check(stretto_stream_begin(stream));
@@ -44,7 +39,7 @@ TEST_CASE("a capture by another thread disturbs no call, and no call disturbs it
         auto *const data = reinterpret_cast<std::int32_t *>(device.allocate(4, true));
         Pinned number(1);
         number.data()[0] = 1;
-        void *const stream = stream_with(0), *const other = stream_with(0);
+        void *const stream = stream_with(kBlocking), *const other = stream_with(kBlocking);
         device.copy(reinterpret_cast<std::byte *>(data),
                     reinterpret_cast<const std::byte *>(number.data()), 4);
         together.arrive_and_wait();
@@ -70,7 +65,7 @@ TEST_CASE("the legacy default stream takes no call while a stream that it waits 
     test::OnDevice device(test::OnDevice::Buffers::asked);
     test::with_ranks(1, [&](stretto_comm comm) {
         auto *const data = reinterpret_cast<std::int32_t *>(device.allocate(4, true));
-        for (const unsigned flags : {0u, kNonBlocking}) {
+        for (const unsigned flags : {kBlocking, kNonBlocking}) {
             void *const other = stream_with(flags);
             simulated_cuda::simulated_cuda_capture(other, true);
             const stretto_status expected = flags == 0 ? STRETTO_ERR_UNSUPPORTED : STRETTO_OK;
@@ -98,7 +93,7 @@ TEST_CASE("a stream that was destroyed is an error of the call, and the communic
     test::OnDevice device(test::OnDevice::Buffers::asked);
     test::with_ranks(2, [&](stretto_comm comm) {
         auto *const data = reinterpret_cast<std::int32_t *>(device.allocate(4, true));
-        void *const stream = stream_with(0), *const gone = stream_with(0);
+        void *const stream = stream_with(kBlocking), *const gone = stream_with(kBlocking);
         test::check_cuda(cuStreamDestroy_v2(gone));
         CHECK(sum(comm, data, gone) == STRETTO_ERR_ARGUMENT);
         CHECK(contains(stretto_last_error(), "CUDA_ERROR_INVALID_HANDLE"));

@@ -44,10 +44,7 @@ std::int32_t *device_memory() {
 // Not one that the default stream waits for: that of another rank here, which is a thread, is the
 // same.
 void *new_stream() {
-    constexpr unsigned kNonBlocking = 1;
-    void *stream = nullptr;
-    check_cuda(cuStreamCreate(&stream, kNonBlocking));
-    return stream;
+    return test::stream_with(test::kNonBlocking);
 }
 
 stretto_status sum(stretto_comm comm, std::int32_t *data, void *stream) {

@@ -26,20 +26,17 @@ namespace {
 
 using test::check;
 using test::contains;
+using test::kBlocking;
+using test::kNonBlocking;
 using test::OnDevice;
 using test::Stream;
+using test::stream_with;
 
 constexpr std::size_t kCount = 1009;
 constexpr std::int32_t kOld = -7;
-constexpr unsigned kBlocking = 0, kNonBlocking = 1;
 
 void *legacy() {
     return reinterpret_cast<void *>(std::uintptr_t{1});
-}
-void *stream_with(unsigned flags) {
-    void *stream = nullptr;
-    test::check_cuda(cuStreamCreate(&stream, flags));
-    return stream;
 }
 
 std::uint64_t synchronizations() {

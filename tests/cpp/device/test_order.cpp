@@ -229,9 +229,7 @@ TEST_CASE("a stream that is followed goes on, and the host waits for the call") 
         test::with_ranks(2, [&](stretto_comm comm) {
             auto *const data = reinterpret_cast<std::int32_t *>(device.allocate(4 * count, true));
             for (int call = 0; call < 3; ++call) {
-                void *apart = nullptr; // the default stream, which is one of both, does not wait
-                test::check_cuda(cuStreamCreate(&apart, 1));
-                Stream stream(apart);
+                Stream stream; // for which the default stream, which is one of both, does not wait
                 Pinned ones(count), result(count);
                 std::fill_n(ones.data(), count, 1 + call);
                 stream.copy(data, ones.data(), 4 * count);

@@ -87,9 +87,7 @@ TEST_CASE("the first call in the order of a stream asks the driver before the st
         constexpr std::size_t kCount = 1009;
         auto *const data = reinterpret_cast<std::int32_t *>(device.allocate(4 * kCount, true));
         auto *const here = static_cast<std::int32_t *>(std::calloc(kCount, 4));
-        void *stream = nullptr;
-        if (cuStreamCreate(&stream, 0) != 0)
-            return 1;
+        void *const stream = test::stream_with(test::kBlocking);
         check(stretto_force_algorithm(comm, "ring"));
         // A call with host memory, then one with memory of the device: a stream may wait for the
         // first when the second comes.
