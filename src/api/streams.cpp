@@ -51,12 +51,16 @@ void start_call(stretto_comm comm, stretto_request_s &made) {
         made.flight = comm->communicator.start(made.request);
         return;
     }
-    const auto order = comm->communicator.together([&] {
-        return std::make_shared<device::StreamOrder>(buffer_of(made), mine.stream, mine.then);
+    comm::Communicator &communicator = comm->communicator;
+    const auto order = communicator.together([&] {
+        return std::make_shared<device::StreamOrder>(
+            buffer_of(made), mine.stream, mine.then,
+            device::Patience{communicator.segment(), communicator.rank(),
+                             communicator.config().waits.timeout_ns});
     });
     made.request.gate = order;
     try {
-        made.flight = comm->communicator.start(made.request);
+        made.flight = communicator.start(made.request);
     } catch (...) {
         made.request.gate = nullptr;
         order->release();

@@ -17,6 +17,7 @@ void CudaExecutor::perform_now(std::unique_lock<std::mutex> &lock, CudaCopies &c
     CUevent event = nullptr;
     try {
         {
+            const WaitingStreams::Giving giving(waiting_streams_);
             const Current current(driver_, copies.context());
             start(copies);
             event = copies.mark(way);

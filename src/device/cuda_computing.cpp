@@ -121,6 +121,7 @@ engine::Executor::Issued CudaExecutor::issue_all(const engine::PassList &list,
     taken->copies = copies;
     taken->stage = StagedPass::Stage::computing;
     try {
+        const WaitingStreams::Giving giving(waiting_streams_);
         const Current current(driver_, copies->context());
         for (const engine::PassList::Pass &pass : list.passes)
             perform(*copies, list, pass);

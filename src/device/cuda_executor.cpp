@@ -190,6 +190,7 @@ void CudaExecutor::go_on(PassPointer pass) noexcept {
     try {
         if (pass->stage == StagedPass::Stage::waiting) {
             const std::lock_guard lock(mutex_);
+            const WaitingStreams::Giving giving(waiting_streams_);
             const Current current(driver_, pass->copies->context());
             register_memory(pass->copies->identity());
             if (pass->function != nullptr) {
@@ -215,6 +216,7 @@ void CudaExecutor::go_on(PassPointer pass) noexcept {
             work(*pass);
             if (!pass->device_outs.empty()) {
                 const std::lock_guard lock(mutex_);
+                const WaitingStreams::Giving giving(waiting_streams_);
                 const Current current(driver_, pass->copies->context());
                 store(*pass);
                 pass->stage = StagedPass::Stage::storing;
@@ -329,8 +331,10 @@ void CudaExecutor::release_memory(void *memory) noexcept {
                 done = true;
             });
             streams_stuck_ = !done && (streams_stuck_ || now_ns() - since > engine::kStuckNs);
-            if (streams_stuck_)
+            if (streams_stuck_) {
+                const WaitingStreams::Giving giving(waiting_streams_);
                 unregister(memory);
+            }
             if (done || streams_stuck_)
                 return;
         }

@@ -30,6 +30,7 @@ std::unique_ptr<engine::Prefetch> CudaExecutor::prefetch(const void *from, std::
     auto ahead = std::make_unique<CudaPrefetch>(*this);
     try {
         ahead->copies = &copies_of(place);
+        const WaitingStreams::Giving giving(waiting_streams_);
         const Current current(driver_, ahead->copies->context());
         ahead->block = ahead_.take_if_pinned(bytes);
         if (ahead->block.memory == nullptr)

@@ -37,17 +37,18 @@ public:
         return word;
     }
     CUevent take_event(const Cuda &driver, const Context &context) {
-        const std::lock_guard lock(mutex_);
-        std::vector<CUevent> &free = events_[context];
         CUevent event = nullptr;
-        if (free.empty()) {
+        {
+            const std::lock_guard lock(mutex_);
+            std::vector<CUevent> &free = events_[context];
+            if (!free.empty()) {
+                event = free.back();
+                free.pop_back();
+                return event;
+            }
             free.reserve(++made_); // giving back allocates nothing
-            check_cuda(driver, driver.create_event(&event, CU_EVENT_DISABLE_TIMING),
-                       "cuEventCreate");
-        } else {
-            event = free.back();
-            free.pop_back();
         }
+        check_cuda(driver, driver.create_event(&event, CU_EVENT_DISABLE_TIMING), "cuEventCreate");
         return event;
     }
     void give_back(std::atomic<std::uint32_t> *word) noexcept {
@@ -100,8 +101,9 @@ const Cuda &driver_for_streams(StreamOrder::Then then) {
 
 } // namespace
 
-StreamOrder::StreamOrder(const void *memory, void *handle, Then then)
-    : driver_(driver_for_streams(then)), stream_(static_cast<CUstream>(handle)), then_(then),
+StreamOrder::StreamOrder(const void *memory, void *handle, Then then, Patience patience)
+    : WaitingStream(std::move(patience)), driver_(driver_for_streams(then)),
+      stream_(static_cast<CUstream>(handle)), then_(then),
       context_(identified(driver_, context_of_stream(driver_, memory, stream_))) {
     const Current current(driver_, context_.handle);
     require_no_capture(driver_, stream_);
@@ -121,6 +123,7 @@ void StreamOrder::close() {
     executor.prepare(context_.handle);
     if (buffers_context_ != nullptr && buffers_context_ != context_.handle)
         executor.prepare(buffers_context_);
+    const WaitingStreams::Giving giving(executor.waiting_streams());
     const Current current(driver_, context_.handle);
     const CUevent event = spare().take_event(driver_, context_);
     try {
@@ -136,17 +139,22 @@ void StreamOrder::close() {
 
 void StreamOrder::let_wait() {
     WaitingStreams &waiting = cuda_executor().waiting_streams();
-    std::atomic<std::uint32_t> *const word = spare().take_word();
-    waiting.began(holds_default_);
-    const CUresult result =
-        driver_.wait_value(stream_, reinterpret_cast<std::uintptr_t>(word),
-                           word->load(std::memory_order_relaxed) + 1, CU_STREAM_WAIT_VALUE_GEQ);
+    word_ = spare().take_word();
+    const std::uint32_t value = word_->load(std::memory_order_relaxed) + 1;
+    try {
+        waiting.began(*this, holds_default_);
+    } catch (...) {
+        spare().give_back(word_);
+        throw;
+    }
+    const CUresult result = driver_.wait_value(stream_, reinterpret_cast<std::uintptr_t>(word_),
+                                               value, CU_STREAM_WAIT_VALUE_GEQ);
     if (result != CUDA_SUCCESS) {
-        waiting.ended(holds_default_);
-        spare().give_back(word);
+        waiting.ended(*this);
+        spare().give_back(word_);
     }
     check_stream(driver_, result, "cuStreamWaitValue32");
-    word_.store(word, std::memory_order_release);
+    let_wait_.store(true, std::memory_order_release);
 }
 
 bool StreamOrder::open() {
@@ -158,12 +166,22 @@ bool StreamOrder::open() {
     return true;
 }
 
+void StreamOrder::require_wait() const {
+    if (given_up_.load(std::memory_order_acquire))
+        throw patience().segment->failure();
+}
+
+// Under the lock of the streams that wait, so it takes none of others.
+void StreamOrder::go_on(Why why) noexcept {
+    if (why == Why::given_up)
+        given_up_.store(true, std::memory_order_release);
+    word_->fetch_add(1, std::memory_order_release);
+}
+
 void StreamOrder::release() noexcept {
-    if (std::atomic<std::uint32_t> *const word =
-            word_.exchange(nullptr, std::memory_order_acq_rel)) {
-        word->fetch_add(1, std::memory_order_release);
-        cuda_executor().waiting_streams().ended(holds_default_);
-        spare().give_back(word);
+    if (let_wait_.exchange(false, std::memory_order_acq_rel)) {
+        cuda_executor().waiting_streams().ended(*this);
+        spare().give_back(word_);
     }
     if (const CUevent event = event_.exchange(nullptr, std::memory_order_acq_rel))
         spare().give_back(event, context_);

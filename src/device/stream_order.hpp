@@ -6,10 +6,9 @@
 // Behind the event the stream waits for a word of pinned memory, which the same thread sets: no
 // kernel spins, and the CPU sets it whether the call ends well or not.
 //
-// The driver lets no thread begin a kernel or a copy as long as another one is in cudaFree or in a
-// synchronous copy that waits for the device (bench/gpu).  If the device waits for that kernel, the
-// process stands still.  So a program whose streams wait keeps away from these; one that does not
-// know what its libraries do lets its streams go on, and waits on the host.
+// A program whose streams wait keeps away from calls of the driver that wait for the device and
+// keep other threads from it (waiting_streams.hpp); one that does not know what its libraries do
+// lets its streams go on, and waits on the host.
 #pragma once
 
 #include <atomic>
@@ -17,17 +16,18 @@
 #include <memory>
 
 #include "device/cuda.hpp"
+#include "device/waiting_streams.hpp"
 #include "engine/gate.hpp"
 
 namespace stretto::device {
 
-class StreamOrder final : public engine::Gate {
+class StreamOrder final : public engine::Gate, private WaitingStream {
 public:
     // What the stream does behind the place of the call: waits for its end or not.
     enum class Then : std::uint8_t { waits, goes_on };
     // The stream as in program_streams.hpp.  `memory`: a buffer of the call.  Throws
     // Error(unsupported) if the stream is being captured.
-    StreamOrder(const void *memory, void *stream, Then then = Then::waits);
+    StreamOrder(const void *memory, void *stream, Then then, Patience patience);
     ~StreamOrder() override { release(); }
     StreamOrder(const StreamOrder &) = delete;
     StreamOrder &operator=(const StreamOrder &) = delete;
@@ -35,12 +35,14 @@ public:
     engine::Executor *executor() override;
     void close() override;
     bool open() override;
+    void require_wait() const override;
     void ended() noexcept override { release(); }
     // Lets the stream go on.
     void release() noexcept;
 
 private:
     void let_wait();
+    void go_on(Why why) noexcept override;
 
     const Cuda &driver_;
     CUstream const stream_;
@@ -49,7 +51,9 @@ private:
     CUcontext buffers_context_ = nullptr; // null: all buffers are in host memory
     bool holds_default_ = true; // whether CUDA's legacy default stream waits for the stream
     std::atomic<CUevent> event_{nullptr};
-    std::atomic<std::atomic<std::uint32_t> *> word_{nullptr}; // null: the stream does not wait
+    std::atomic<std::uint32_t> *word_ = nullptr; // for which the stream waits
+    std::atomic<bool> let_wait_{false};
+    std::atomic<bool> given_up_{false}; // the stream has gone on without the call's end
 };
 
 } // namespace stretto::device

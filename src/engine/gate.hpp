@@ -20,6 +20,8 @@ public:
     // Whether the call may begin.  Asked again and again until it may.  Throws Error, which is the
     // call's.
     virtual bool open() = 0;
+    // Throws Error, which is the call's, if what comes after the call has gone on without its end.
+    virtual void require_wait() const {}
     // The call has ended, or was abandoned.  Nothing touches its memory any more, unless the copies
     // of an abandoned one end only when the order goes on.
     virtual void ended() noexcept = 0;

@@ -208,7 +208,8 @@ static bool waits_for_itself(const transport::LineBlock &lines) {
     const auto wait_state =
         transport::WaitState::unpacked(lines.wait_state.load(std::memory_order_acquire));
     return wait_state.kind == transport::WaitState::step &&
-           wait_state.awaited == transport::WaitState::kItselfRank;
+           (wait_state.awaited == transport::WaitState::kItselfRank ||
+            wait_state.awaited == transport::WaitState::kDriverRank);
 }
 
 // The ranks that have not come to this call or, if all have come, those that make no progress in
@@ -277,7 +278,8 @@ Alert Engine::alert(const Run &run, std::uint64_t waited_ns, std::uint64_t longe
     for (int rank = 0; rank < rank_; ++rank) {
         const auto wait_state = transport::WaitState::unpacked(
             segment_->lines(rank).wait_state.load(std::memory_order_acquire));
-        if (segment_->here(rank) && wait_state.kind == transport::WaitState::step)
+        if (segment_->here(rank) && wait_state.kind == transport::WaitState::step &&
+            wait_state.awaited != transport::WaitState::kDriverRank) // whose threads stand still
             alert.lowest = false;
     }
     alert.text = here(run) + " has waited " + in_seconds(waited_ns) + ", in calls like it " +

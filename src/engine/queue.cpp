@@ -293,6 +293,12 @@ void Queue::wake_others() {
         transport::Doorbell(segment_, rank_).ring();
 }
 
+// What comes after a call in the order of its gate.
+void Queue::require_wait(const InFlightCall &flight) {
+    if (flight.gate != nullptr) [[unlikely]]
+        flight.gate->require_wait();
+}
+
 // Does the work that is possible now, oldest call first; true if there was any.  An exception
 // becomes the error of the calls, which their owners get when they wait.
 bool Queue::drive() {
@@ -300,7 +306,9 @@ bool Queue::drive() {
     for (std::size_t i = 0; i < active_.size();) {
         InFlightCall &flight = *active_[i];
         try {
+            require_wait(flight); // else its memory may be freed already
             moved = engine_.attempt(*flight.run) || moved;
+            require_wait(flight);
         } catch (...) { // of a user-defined operation, or for lack of memory
             fail_all();
             return true;
@@ -315,6 +323,7 @@ bool Queue::drive() {
         try {
             engine_.end(*flight.run, *flight.tally,
                         active_.empty() ? nullptr : active_.front()->run);
+            require_wait(flight); // its last copies may have been kept from the device
         } catch (...) {
             flight.error = post_exception(segment_, rank_, exhausted_);
         }

@@ -98,6 +98,7 @@ private:
     void run_thread();
     ProgressWakeup::Left left() const;
     bool drive();
+    static void require_wait(const InFlightCall &flight);
     void fail_all();
     void drain();
     void end_gates();

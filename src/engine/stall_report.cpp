@@ -25,6 +25,9 @@ bool answered(const Segment &segment, int rank) {
 } // namespace
 
 std::string in_words(const WaitState &wait_state, const transport::RankNames &names) {
+    if (wait_state.awaited == WaitState::kDriverRank)
+        return "the driver of its device, as another thread of its process is in a call that waits "
+               "for the device (such as cudaFree or cudaMemcpy)";
     const std::string who = wait_state.awaited == WaitState::kAnyRank ? "another rank"
                             : wait_state.awaited == WaitState::kItselfRank
                                 ? "a copy, reduction or stream of its own"

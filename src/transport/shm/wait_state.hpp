@@ -20,6 +20,8 @@ struct WaitState {
     static constexpr int kAnyRank = -1;
     static constexpr int kItselfRank =
         0x1fffe; // waits for its own copy or reduction, which an executor performs
+    static constexpr int kDriverRank =
+        0x1fffd; // to begin one: the driver lets it wait for another thread of its process
 
     Kind kind = nowhere;
     int awaited = kAnyRank;       // rank

@@ -125,6 +125,10 @@ void simulated_cuda_share_queue(bool shared) {
     device.shared_queue = shared;
     device.changed.notify_all();
 }
+void simulated_cuda_let_free_wait() {
+    const std::lock_guard lock(Device::get().mutex);
+    Device::get().free_waits = true;
+}
 void simulated_cuda_limit_pinned(std::size_t bytes) {
     const std::lock_guard lock(Device::get().mutex);
     Device::get().pinned_limit = bytes;
@@ -298,6 +302,8 @@ int cuMemAlloc_v2(Address *pointer, std::size_t bytes) {
 int cuMemFree_v2(Address pointer) {
     Device &device = Device::get();
     std::unique_lock lock(device.mutex);
+    if (device.free_waits)
+        device.drain_all_alone(lock);
     if (const auto found = device.allocations.find(pointer); found != device.allocations.end())
         device.settle_staged(lock, device.memory(pointer), found->second);
     device.owners.erase(reinterpret_cast<const void *>(pointer));
@@ -520,6 +526,7 @@ int cuEventQuery(Event *event) {
 int cuMemcpyAsync(Address to, Address from, std::size_t bytes, Stream *stream) {
     Device &device = Device::get();
     std::unique_lock lock(device.mutex);
+    device.await_driver(lock);
     if (!has_context())
         return kInvalidContext;
     const bool target = device.on_device(to), source = device.on_device(from);
@@ -583,7 +590,8 @@ int cuLaunchKernel(const host_kernels::Kernel *function, unsigned blocks, unsign
                    unsigned threads, unsigned, unsigned, unsigned, Stream *stream, void **arguments,
                    void **) {
     Device &device = Device::get();
-    const std::lock_guard lock(device.mutex);
+    std::unique_lock lock(device.mutex);
+    device.await_driver(lock);
     if (!has_context())
         return kInvalidContext;
     Stream *const queue = stream_of(device, stream);
@@ -732,7 +740,7 @@ int cuMemcpy(Address to, Address from, std::size_t bytes) {
     mark.event = &before;
     mark.mark = ++before.recorded;
     device.enqueue(legacy, std::move(mark));
-    device.drain(lock, legacy);
+    device.drain_alone(lock, legacy);
     std::memcpy(operation.to, operation.from, bytes);
     return kSuccess;
 }

@@ -14,7 +14,8 @@
 // compiled for the CPU: a thread of the device runs them.  Processes share one device: each opens
 // the memory of others by their handles.  They take turns: kernels, and copies inside the device,
 // of all processes that a program forks are counted as turns when they come after one of another
-// process.
+// process.  While a thread of a process waits for the device in cuMemcpy or cuMemFree, the driver
+// lets no other one begin a copy or a kernel.
 //
 // The legacy default stream, one for all contexts, waits for all streams that were not made with
 // CU_STREAM_NON_BLOCKING, and these for it: what a stream is given comes after what the others have
@@ -65,6 +66,10 @@ void simulated_cuda_fail(std::uint64_t after_copies, int error);
 void simulated_cuda_hold(bool held);
 // Streams share one hardware queue: no copy begins while a stream waits for a word.
 void simulated_cuda_share_queue(bool shared);
+// From now on cuMemFree waits until the device has done all that it was given, as the real one
+// does. Where ranks are threads, one of which may free memory while others need the driver, it must
+// not.
+void simulated_cuda_let_free_wait();
 // Bytes of pinned memory that the driver gives; 0: any number.
 void simulated_cuda_limit_pinned(std::size_t bytes);
 // From now on the stream says that it is being captured into a graph, by another thread and in the

@@ -127,7 +127,7 @@ public:
     std::minstd_rand random;
     std::uint64_t fail_after = 0;
     int fail_error = kSuccess, error = kSuccess; // the second is sticky
-    bool held = false, shared_queue = false;
+    bool held = false, shared_queue = false, free_waits = false;
     std::size_t pinned_limit = 0;
     std::map<Address, std::size_t> allocations;
     std::map<Address, std::uint64_t> buffer_ids; // of this process's own
@@ -154,6 +154,33 @@ public:
     std::map<const void *, const Context *> owners; // of memory, registrations, streams, events
     std::uint64_t context_numbers = 0;
     std::condition_variable changed;
+    // Threads of the program that are in a call of the driver that waits for the device.
+    int keeping = 0;
+
+    // Returns when no thread keeps the others from the device.
+    void await_driver(std::unique_lock<std::mutex> &lock) {
+        changed.wait(lock, [this] { return keeping == 0; });
+    }
+    // Waits for a stream, or for all, and keeps other threads from the device meanwhile.
+    void drain_alone(std::unique_lock<std::mutex> &lock, Stream &stream) {
+        ++keeping;
+        drain(lock, stream);
+        --keeping;
+        changed.notify_all();
+    }
+    void drain_all_alone(std::unique_lock<std::mutex> &lock) {
+        std::vector<std::pair<Stream *, std::uint64_t>> marks;
+        for (Stream *const stream : streams)
+            marks.emplace_back(stream, stream->given);
+        ++keeping;
+        changed.wait(lock, [&] {
+            return std::ranges::all_of(marks, [this](const auto &each) {
+                return each.first->done >= each.second || !streams.contains(each.first);
+            });
+        });
+        --keeping;
+        changed.notify_all();
+    }
 
     bool on_device(Address address) const {
         return address >= base_ && address < base_ + kDeviceBytes;

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "device/waiting_streams.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <system_error>
+
+#include "base/clock.hpp"
+#include "base/status.hpp"
+#include "base/thread.hpp"
+#include "base/warning.hpp"
+
+namespace stretto::device {
+
+namespace {
+
+constexpr std::chrono::milliseconds kPauseMs{100}; // between two looks of the watch
+constexpr std::uint64_t kWarnNs = 5'000'000'000;   // of waiting for the driver
+constexpr std::uint64_t kTellNs = 300'000'000;     // of it
+constexpr transport::WaitState kKept{transport::WaitState::step, transport::WaitState::kDriverRank};
+constexpr int kIdleLooks = 20; // no stream waits: then the watch sleeps
+
+constexpr const char *kRemedy = "; let the host wait for the stream before, for instance by "
+                                "cudaStreamSynchronize (docs/gpu.md)";
+
+std::uint64_t warning_at(const Patience &patience) {
+    return patience.limit_ns == 0 ? kWarnNs : std::min(kWarnNs, patience.limit_ns / 2);
+}
+
+std::string standstill(const Patience &patience, std::uint64_t kept_ns) {
+    return patience.name() + " has waited " + in_seconds(kept_ns) +
+           " for the CUDA driver to take a kernel or a copy, and a stream of the program waits for "
+           "a call: another thread of this process is in a call of the driver that waits for the "
+           "device, such as cudaFree or cudaMemcpy";
+}
+
+} // namespace
+
+WaitingStreams::Giving::Giving(WaitingStreams &streams) : streams_(streams) {
+    const std::lock_guard lock(streams.giving_mutex_);
+    if (streams.giving_++ == 0)
+        streams.giving_since_ns_ = now_ns();
+}
+
+WaitingStreams::Giving::~Giving() {
+    const std::lock_guard lock(streams_.giving_mutex_);
+    --streams_.giving_;
+    streams_.giving_since_ns_ = now_ns();
+}
+
+void WaitingStreams::began(WaitingStream &stream, bool holds_default) {
+    const std::lock_guard lock(mutex_);
+    if (watch_ == Watch::none)
+        try {
+            named_thread("stretto-streams", [this] { watch(); }).detach();
+        } catch (const std::system_error &error) {
+            throw Error(Status::system,
+                        std::string("a thread that watches streams: ") + error.what());
+        }
+    if (watch_ == Watch::sleeps)
+        awake_.notify_one();
+    watch_ = Watch::looks;
+    stream.holds_default_ = holds_default;
+    holding_default_.fetch_add(holds_default ? 1 : 0, std::memory_order_release);
+    waiting_.splice(waiting_.end(), stream.place_, stream.at_);
+}
+
+void WaitingStreams::ended(WaitingStream &stream) noexcept {
+    const std::lock_guard lock(mutex_);
+    if (stream.place_.empty())
+        go_on(stream, WaitingStream::Why::ended);
+}
+
+void WaitingStreams::go_on(WaitingStream &stream, WaitingStream::Why why) noexcept {
+    holding_default_.fetch_sub(stream.holds_default_ ? 1 : 0, std::memory_order_release);
+    stream.place_.splice(stream.place_.end(), waiting_, stream.at_);
+    stream.go_on(why);
+}
+
+void WaitingStreams::watch() {
+    std::unique_lock lock(mutex_);
+    for (int idle = 0;; ++idle) {
+        if (!waiting_.empty() || !told_.empty())
+            idle = 0;
+        if (idle == kIdleLooks) {
+            watch_ = Watch::sleeps;
+            awake_.wait(lock, [this] { return watch_ == Watch::looks; });
+            idle = 0;
+        }
+        awake_.wait_for(lock, kPauseMs);
+        try {
+            look();
+        } catch (const std::exception &) { // no memory for words; the next look may have some
+        }
+    }
+}
+
+// How long the driver has kept a thread from the device, at least.
+std::uint64_t WaitingStreams::kept_ns() {
+    const std::lock_guard lock(giving_mutex_);
+    const std::uint64_t now = now_ns();
+    return giving_ == 0 || now < giving_since_ns_ ? 0 : now - giving_since_ns_;
+}
+
+// The reports of other ranks say so.  What this rank waits for otherwise is less than that.
+void WaitingStreams::tell(const Patience &patience) {
+    if (std::ranges::none_of(told_, [&](const Told &each) {
+            return each.patience.segment == patience.segment && each.patience.rank == patience.rank;
+        }))
+        told_.push_back({patience, false});
+    patience.wait_state().store(kKept.packed(), std::memory_order_release);
+}
+
+void WaitingStreams::take_back() {
+    for (const Told &each : told_) {
+        std::uint64_t kept = kKept.packed();
+        each.patience.wait_state().compare_exchange_strong(kept, 0, std::memory_order_relaxed);
+    }
+    told_.clear();
+}
+
+// By a thread of its own: on its way to other hosts a failure may wait for a lock, whose thread
+// waits for the one that the driver keeps.
+void WaitingStreams::fail(const Patience &patience, std::uint64_t kept_ns) {
+    const auto told = std::ranges::find_if(
+        told_, [&](const Told &each) { return each.patience.segment == patience.segment; });
+    if (told->failed || patience.segment->failed())
+        return;
+    told->failed = true;
+    const std::string why =
+        standstill(patience, kept_ns) + ", so the stream goes on without the result" + kRemedy;
+    if (patience.segment->remote_peers() == nullptr)
+        return patience.segment->fail(Status::timeout, why);
+    named_thread("stretto-fail", [segment = patience.segment, why] {
+        segment->fail(Status::timeout, why);
+    }).detach();
+}
+
+void WaitingStreams::look() {
+    const std::uint64_t kept = kept_ns();
+    if (kept < kTellNs || waiting_.empty())
+        return take_back();
+    for (auto at = waiting_.begin(); at != waiting_.end();) {
+        WaitingStream &stream = **at++;
+        const Patience &patience = stream.patience_;
+        tell(patience);
+        if (patience.ends(kept)) {
+            fail(patience, kept);
+            // Other ranks that use the memory of the call stop when they see the failure.
+            if (stream.ending_since_ns_ == 0)
+                stream.ending_since_ns_ = now_ns();
+            if (now_ns() - stream.ending_since_ns_ >= engine::kStuckNs)
+                go_on(stream, WaitingStream::Why::given_up);
+        } else if (!warned_ && kept > warning_at(patience)) {
+            warned_ = true;
+            warn(standstill(patience, kept) +
+                 "; if the device waits for that stream, this process stands still" +
+                 (patience.limit_ns == 0
+                      ? ""
+                      : " until " + in_seconds(patience.limit_ns) + " are over") +
+                 kRemedy);
+        }
+    }
+}
+
+} // namespace stretto::device
