@@ -39,6 +39,30 @@ def messages() -> None:
     assert_same(y.cpu(), mine(left, size, COUNT, F32))
 
 
+def long_messages() -> None:
+    """Which ranks read where they are, if a receive finds the stream of its tensor idle."""
+    rank, size = here()
+    right, left, count = (rank + 1) % size, (rank - 1) % size, 70_001
+    for idle in (True, False, True):
+        x = on_cuda.on_device(rank, count)
+        y = torch.full((count,), -1.0, device="cuda")
+        if idle:
+            torch.cuda.current_stream().synchronize()
+        coming = dist.irecv(y, left) if size > 1 else None
+        if size > 1:
+            dist.send(x, right)
+            coming.wait()
+            assert_same(y.cpu(), mine(left, size, count, F32))
+        # Part r of rank s has 40,000 elements and 1000 s + r more.
+        sent = [40_000 + 1000 * rank + r for r in range(size)]
+        received = [40_000 + 1000 * r + rank for r in range(size)]
+        parts = [torch.arange(n, device="cuda", dtype=F32) + rank for n in sent]
+        z = torch.zeros(sum(received), device="cuda")
+        dist.all_to_all_single(z, torch.cat(parts), received, sent)
+        for r, part in enumerate(z.cpu().split(received)):
+            assert_same(part, torch.arange(received[r], dtype=F32) + r)
+
+
 def allocated() -> None:
     """What FSDP2 asks the backend for."""
     backend = dist.group.WORLD._get_backend(torch.device("cuda"))

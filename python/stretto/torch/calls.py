@@ -152,13 +152,12 @@ class Calls(Messages, Ordered):
         result: Tensors,
         finish: Finish | None,
     ) -> Work:
+        """The host waits for what the current stream has been given."""
         self._calls += 1
-        moved = recv
         device = cuda.device_of((send, recv)) if self._has_devices else None
-        if device is not None:
-            send, moved = send.cpu(), torch.empty_like(recv, device="cpu")
-            finish = cuda.arrival(recv, moved, finish)
-        request = self._observed.alltoallv(send, send_counts, None, moved, recv_counts, None)
+        if device is not None and finish is not None:
+            finish = cuda.at_once(self._own_stream(device), finish)
+        request = self._observed.alltoallv(send, send_counts, None, recv, recv_counts, None)
         work = Pending([request], result, finish, device=device)
         if not getattr(opts, "asyncOp", True):
             work.wait(opts.timeout)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -30,6 +30,7 @@ class Messages:
     _rank: int
     _size: int
     _timeout: timedelta
+    _own_stream: Callable[[torch.device], Any]
     _barriers = 0
 
     def _in_flight(self, work: Work) -> Work:
@@ -42,10 +43,8 @@ class Messages:
 
     def send(self, tensors: Sequence[torch.Tensor], dest: int, tag: int) -> Work:
         tensor = only(tensors, "send")
-        sent = readable(tensor)
-        if sent.is_cuda:
-            sent = sent.cpu()  # behind the work of the current stream
-        request = self._observed.isend(sent, dest, tag)
+        # The host waits for what the current stream has been given.
+        request = self._observed.isend(readable(tensor), dest, tag)
         return self._in_flight(Pending([request], [tensor], device=cuda.device_of([tensor])))
 
     def recv(self, tensors: Sequence[torch.Tensor], source: int, tag: int) -> Work:
@@ -58,12 +57,16 @@ class Messages:
         tensor = only(tensors, "recv")
         landing = Landing(tensor)
         moved, finish = landing.moved, landing.copy_back
-        if moved.is_cuda:
+        device = cuda.device_of([tensor])
+        if device is not None and finish is not None:
+            finish = cuda.at_once(self._own_stream(device), finish)
+        # A receive waits for nothing: what the current stream still does to the tensor comes first.
+        if device is not None and not cuda.current_stream(device).query():
             target, moved = moved, torch.empty_like(moved, device="cpu")
             finish = cuda.arrival(target, moved, finish)
         rank = _core.ANY_SOURCE if source is None else source
         request = self._observed.irecv(moved, rank, tag)
-        return Pending([request], [tensor], finish, device=cuda.device_of([tensor]))
+        return Pending([request], [tensor], finish, device=device)
 
     def monitored_barrier(
         self, opts: Any = None, wait_all_ranks: bool = False, timeout: timedelta | None = None
