@@ -2,8 +2,8 @@
 // Allreduces of buffers on one GPU by several processes, in place or staged through the host, and
 // in three phases: the whole vector to pinned host memory, an allreduce there, the whole vector
 // back; where they are staged, also in host memory, and without the network: what the stages cost
-// alone. Needs the library and a CUDA driver (or the tests' simulated one), and no CUDA to compile.
-// Prints a line of JSON for each number.
+// alone; and messages and alltoallv. Needs the library and a CUDA driver (or the tests' simulated
+// one), and no CUDA to compile. Prints a line of JSON for each number.
 //
 // With --launches: in place, by turns with each process launching its own kernels, with one process
 // launching those of all, and with one pass of one process (docs/gpu.md); and one pass in calls
@@ -106,6 +106,19 @@ struct Rank {
     }
     void broadcast(stretto_comm by) const {
         check(stretto_broadcast(by, device, count, STRETTO_INT32, 0));
+    }
+    // To the next rank, and from the one before.
+    void pass_on() const {
+        stretto_request sending = nullptr;
+        check(stretto_isend(comm, device, count, STRETTO_INT32, (rank + 1) % ranks, 1, &sending));
+        check(stretto_recv(comm, other, count, STRETTO_INT32, (rank + ranks - 1) % ranks, 1,
+                           nullptr));
+        check(stretto_wait(&sending));
+    }
+    void exchange_counted() const {
+        const std::vector<std::size_t> counts(static_cast<std::size_t>(ranks), part());
+        check(stretto_alltoallv(comm, device, counts.data(), nullptr, other, counts.data(), nullptr,
+                                STRETTO_INT32));
     }
     void in_host_memory() const {
         check(stretto_allreduce(comm, STRETTO_IN_PLACE, host, count, STRETTO_INT32, STRETTO_SUM));
@@ -262,8 +275,11 @@ void run(Rank rank, const Options &options) {
         // In place where ranks reach one another's memory, staged through the host elsewhere.
         const char *const off = std::getenv("STRETTO_CUDA_IPC");
         const bool staged = off != nullptr || std::getenv("STRETTO_ADDR") != nullptr;
+        const char *const way = staged ? "staged" : "in place";
         measure(rank, Clock::now() + share, kRuns,
-                {{staged ? "staged" : "in place", [&] { rank.sum(); }}});
+                {{way, [&] { rank.sum(); }},
+                 {way, [&] { rank.pass_on(); }, 1, "message", false},
+                 {way, [&] { rank.exchange_counted(); }, 1, "alltoallv", false}});
         measure(rank, Clock::now() + share, kRuns, {{"phases", [&] { rank.in_phases(); }}});
         constexpr int kPartRuns = 3;
         if (staged)
