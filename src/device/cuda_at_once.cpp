@@ -15,6 +15,7 @@ void CudaExecutor::perform_now(std::unique_lock<std::mutex> &lock, CudaCopies &c
                                CudaCopies::Way way,
                                const std::function<void(CudaCopies &)> &start) {
     CUevent event = nullptr;
+    ++at_once_;
     try {
         {
             const WaitingStreams::Giving giving(waiting_streams_);
@@ -32,10 +33,12 @@ void CudaExecutor::perform_now(std::unique_lock<std::mutex> &lock, CudaCopies &c
             lock.unlock();
         copies.settle(); // the caller has its memory back
         lock.lock();
+        --at_once_;
         if (event != nullptr)
             copies.give_back(event);
         throw;
     }
+    --at_once_;
     copies.give_back(event);
 }
 

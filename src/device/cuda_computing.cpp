@@ -160,7 +160,7 @@ std::uint64_t CudaExecutor::share(engine::SharedLists &lists, const void *memory
     const CUcontext context = copies_of(place).context();
     const Current current(driver_, context);
     return shared_.announce(lists.mine) && shared_.enter(lists.mine, context, idle && !kept)
-               ? shared_.share(lists, memory, bytes, idle, kept, waiting_streams_)
+               ? shared_.share(lists, memory, bytes, idle, kept, lists_, waiting_streams_)
                : 0;
 }
 
@@ -178,6 +178,7 @@ void CudaExecutor::forget_lists(engine::SharedLists &lists) noexcept {
 // another never.
 void CudaExecutor::open_shared() {
     const std::lock_guard lock(mutex_);
+    close_replaced();
     for (engine::SharedLists *const lists : lists_)
         if (lists->mine.context != 0 &&
             lists->mine.opened.load(std::memory_order_relaxed) !=
@@ -189,6 +190,12 @@ void CudaExecutor::open_shared() {
         }
 }
 
+// When no pass is on its way.
+void CudaExecutor::close_replaced() {
+    if (spare_.size() == passes_ && at_once_ == 0)
+        shared_.close_replaced(waiting_streams_);
+}
+
 // Not with MPS, of which the daemon is there.  If its pipe is elsewhere, the environment says so.
 bool CudaExecutor::takes_turns() const {
     return access("/tmp/nvidia-mps/control", F_OK) != 0;
@@ -198,6 +205,26 @@ Error CudaExecutor::refused(int error) {
     const Error why = cuda_error(driver_, error, "cuIpcOpenMemHandle of another rank's memory");
     return {why.status(),
             std::string(why.what()) + "; STRETTO_CUDA_IPC=off takes the way through the host"};
+}
+
+std::optional<transport::DevicePiece> CudaExecutor::piece_of(const void *memory,
+                                                             std::size_t bytes) {
+    const Place place = place_of(memory);
+    if (!place.on_device)
+        return std::nullopt;
+    const std::lock_guard lock(mutex_);
+    const Current current(driver_, context_of(driver_, place));
+    return shared_.piece_of(memory, bytes, lists_, waiting_streams_);
+}
+
+const void *CudaExecutor::find_piece(const transport::DevicePiece &piece, const void *to) {
+    const Place place = place_of(to);
+    if (!place.on_device)
+        return nullptr;
+    const std::lock_guard lock(mutex_);
+    close_replaced();
+    const Current current(driver_, context_of(driver_, place));
+    return shared_.find(piece, waiting_streams_);
 }
 
 void *CudaExecutor::find_shared(const transport::SharedDevice &mine,

@@ -69,6 +69,8 @@ public:
     Error refused(int error) override;
     void *find_shared(const transport::SharedDevice &mine, const transport::SharedDevice &its,
                       transport::DevicePlace place) override;
+    std::optional<transport::DevicePiece> piece_of(const void *memory, std::size_t bytes) override;
+    const void *find_piece(const transport::DevicePiece &piece, const void *to) override;
     void use_memory(void *memory, std::size_t bytes) override {
         const std::lock_guard lock(mutex_);
         registered_.add(memory, bytes);
@@ -110,6 +112,7 @@ private:
                                std::span<const void *const> ins, std::size_t bytes);
     // cuda_computing.cpp
     void compute(StagedPass &pass);
+    void close_replaced();
 
     void end(PassPointer pass, const Error *why) noexcept;
     void drop(CudaPrefetch &ahead) noexcept;
@@ -140,6 +143,7 @@ private:
     Passes fetching_, storing_, computing_;
     std::vector<PassPointer> spare_; // with room for all passes, so giving back allocates nothing
     std::size_t passes_ = 0;         // ever created
+    int at_once_ = 0;                // copies and maps for which a thread waits
     const Error no_memory_;          // made ahead: when it is needed, there is no memory
 };
 

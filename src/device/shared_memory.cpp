@@ -5,8 +5,10 @@
 #include <cstring>
 #include <random>
 #include <string>
+#include <utility>
 
 #include "base/lazy.hpp"
+#include "base/warning.hpp"
 #include "device/cuda_copies.hpp"
 
 namespace stretto::device {
@@ -55,6 +57,24 @@ std::uint32_t SharedMemory::hash_of(CUdevice device) {
     return known = hash | 1;
 }
 
+// Whose memory a context of that device reads and writes.
+const std::vector<std::uint32_t> &SharedMemory::reached_from(CUdevice own) {
+    std::vector<std::uint32_t> &known = reached_[own];
+    if (!known.empty())
+        return known;
+    known.push_back(hash_of(own));
+    int devices = 0;
+    if (driver_.devices(&devices) != CUDA_SUCCESS)
+        return known;
+    for (CUdevice other = 0; other < devices && known.size() < SharedDevice::kMostDevices;
+         ++other) {
+        int can = 0;
+        if (other != own && driver_.can_access(&can, own, other) == CUDA_SUCCESS && can != 0)
+            known.push_back(hash_of(other));
+    }
+    return known;
+}
+
 bool SharedMemory::announce(SharedDevice &mine) {
     CUdevice own = 0;
     if (!complete(driver_) || driver_.device_of_context(&own) != CUDA_SUCCESS)
@@ -63,16 +83,9 @@ bool SharedMemory::announce(SharedDevice &mine) {
                         announced = mine.device.load(std::memory_order_relaxed);
     if (hash == 0 || announced != 0)
         return hash != 0 && announced == hash;
-    int devices = 0;
-    if (driver_.devices(&devices) != CUDA_SUCCESS)
-        return false;
-    mine.reaches[0].store(hash, std::memory_order_release);
-    std::size_t known = 1;
-    for (CUdevice other = 0; other < devices && known < mine.reaches.size(); ++other) {
-        int can = 0;
-        if (other != own && driver_.can_access(&can, own, other) == CUDA_SUCCESS && can != 0)
-            mine.reaches[known++].store(hash_of(other), std::memory_order_release);
-    }
+    const std::vector<std::uint32_t> &reached = reached_from(own);
+    for (std::size_t k = 0; k < reached.size(); ++k)
+        mine.reaches[k].store(reached[k], std::memory_order_release);
     mine.device.store(hash, std::memory_order_release);
     return true;
 }
@@ -90,29 +103,56 @@ bool SharedMemory::enter(SharedDevice &mine, CUcontext context, bool idle) {
     return true;
 }
 
-std::uint64_t SharedMemory::share(engine::SharedLists &lists, const void *memory, std::size_t bytes,
-                                  bool idle, std::optional<unsigned> kept,
-                                  WaitingStreams &waiting) {
+// The allocation of a buffer, with a handle.
+std::optional<SharedAllocation>
+SharedMemory::allocation_of(const void *memory, std::size_t bytes,
+                            std::span<engine::SharedLists *const> all, WaitingStreams &waiting) {
     const auto address = reinterpret_cast<std::uintptr_t>(memory);
     CUdeviceptr base = 0;
     std::size_t size = 0;
     if (driver_.range_of(&base, &size, address) != CUDA_SUCCESS || address + bytes > base + size)
-        return 0;
+        return std::nullopt;
     const unsigned long long buffer = buffer_id(driver_, memory);
     if (buffer == 0)
+        return std::nullopt;
+    if (const auto known = own_.find(base); known != own_.end() && known->second.buffer == buffer)
+        return known->second;
+    CUipcMemHandle handle;
+    bool has_handle = false;
+    waiting.ask_if_none([&] { has_handle = driver_.get_handle(&handle, base) == CUDA_SUCCESS; });
+    if (!has_handle)
+        return std::nullopt;
+    SharedAllocation &fresh = own_[base] = {this_process(), base, size, buffer, {}};
+    std::memcpy(fresh.handle.data(), &handle, sizeof(handle));
+    // What was listed at these addresses before is gone.  No rank may open it after the new one.
+    for (engine::SharedLists *const lists : all)
+        for (transport::SharedSlot &slot : lists->mine.allocations) {
+            if (!slot.used())
+                break;
+            if (const std::optional<SharedAllocation> each = slot.read();
+                each && each->process == this_process() && each->overlaps(base, size))
+                slot.clear();
+        }
+    return fresh;
+}
+
+std::uint64_t SharedMemory::share(engine::SharedLists &lists, const void *memory, std::size_t bytes,
+                                  bool idle, std::optional<unsigned> kept,
+                                  std::span<engine::SharedLists *const> all,
+                                  WaitingStreams &waiting) {
+    const std::optional<SharedAllocation> own = allocation_of(memory, bytes, all, waiting);
+    if (!own)
         return 0;
+    const auto distance =
+        static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(memory) - own->base);
     auto &slots = lists.mine.allocations;
     constexpr unsigned kNone = SharedDevice::kListedAllocations;
     unsigned slot = 0, empty = kNone, oldest = kNone;
     for (; slot < kNone && slots[slot].used(); ++slot) {
         const std::optional<SharedAllocation> each = slots[slot].read();
-        if (each && each->buffer == buffer && each->process == this_process())
-            return DevicePlace::of(slot, static_cast<std::int64_t>(address - each->base));
-        // Memory at the same addresses: what was there before is gone.  No rank may open it after
-        // the new one.
-        if (each && each->overlaps(base, size))
-            slots[slot].clear();
-        if (!each || each->overlaps(base, size))
+        if (each && each->buffer == own->buffer && each->process == this_process())
+            return DevicePlace::of(slot, distance);
+        if (!each)
             empty = std::min(empty, slot);
         else if (idle && slot != kept &&
                  (oldest == kNone || slots[slot].number() < slots[oldest].number()))
@@ -121,15 +161,53 @@ std::uint64_t SharedMemory::share(engine::SharedLists &lists, const void *memory
     const unsigned room = empty != kNone ? empty : slot != kNone ? slot : oldest;
     if (room == kNone)
         return 0;
-    CUipcMemHandle handle;
-    bool has_handle = false;
-    waiting.ask_if_none([&] { has_handle = driver_.get_handle(&handle, base) == CUDA_SUCCESS; });
-    if (!has_handle)
-        return 0;
-    SharedAllocation fresh{this_process(), base, size, buffer, {}};
-    std::memcpy(fresh.handle.data(), &handle, sizeof(handle));
-    slots[room].list(fresh, lists.listings);
-    return DevicePlace::of(room, static_cast<std::int64_t>(address - base));
+    slots[room].list(*own, lists.listings);
+    return DevicePlace::of(room, distance);
+}
+
+std::optional<transport::DevicePiece>
+SharedMemory::piece_of(const void *memory, std::size_t bytes,
+                       std::span<engine::SharedLists *const> lists, WaitingStreams &waiting) {
+    CUdevice device = 0;
+    if (!complete(driver_) || driver_.device_of_context(&device) != CUDA_SUCCESS ||
+        hash_of(device) == 0)
+        return std::nullopt;
+    const std::optional<SharedAllocation> own = allocation_of(memory, bytes, lists, waiting);
+    if (!own)
+        return std::nullopt;
+    return transport::DevicePiece{*own, reinterpret_cast<std::uintptr_t>(memory), hash_of(device)};
+}
+
+const void *SharedMemory::find(const transport::DevicePiece &piece, WaitingStreams &waiting) {
+    const SharedAllocation &allocation = piece.allocation;
+    if (allocation.process == this_process())
+        return reinterpret_cast<const void *>(piece.first);
+    CUdevice own = 0;
+    CUcontext context = nullptr;
+    if (!complete(driver_) || driver_.device_of_context(&own) != CUDA_SUCCESS ||
+        std::ranges::find(reached_from(own), piece.device) == reached_from(own).end())
+        return nullptr;
+    check_cuda(driver_, driver_.current_context(&context), "cuCtxGetCurrent");
+    const Key key{identified(driver_, context), allocation.process, allocation.buffer};
+    auto known = opened_.find(key);
+    // A process opens memory of another one in one context (cuIpcOpenMemHandle).
+    const auto elsewhere = [&](const auto &each) { return each.first.context != key.context; };
+    if (known == opened_.end() && !refused_.contains(key) &&
+        std::ranges::none_of(opened_, elsewhere)) {
+        CUresult result = CUDA_SUCCESS;
+        waiting.ask_if_none([&] { result = open(key, allocation); });
+        if (result != CUDA_SUCCESS) {
+            refused_.insert(key);
+            if (!std::exchange(warned_, true))
+                warn("messages in memory of a GPU go through host memory: " +
+                     std::string(cuda_error(driver_, result, "cuIpcOpenMemHandle").what()) +
+                     "; STRETTO_CUDA_IPC=off does not try");
+        }
+        known = opened_.find(key);
+    }
+    return known == opened_.end() ? nullptr
+                                  : reinterpret_cast<const void *>(static_cast<std::uintptr_t>(
+                                        known->second.here + piece.distance()));
 }
 
 void *SharedMemory::find(const SharedDevice &its, DevicePlace place) {
@@ -199,27 +277,45 @@ void SharedMemory::open_listed(engine::SharedLists &lists, WaitingStreams &waiti
 // The memory may be gone, or its process.  If its owner uses it and this rank could not open it,
 // the owner says so.
 void SharedMemory::open(int rank, const Fresh &fresh) {
-    close_overlapping(fresh.key, fresh.allocation);
-    CUipcMemHandle handle;
-    std::memcpy(&handle, fresh.allocation.handle.data(), sizeof(handle));
-    Opened opened{0, fresh.allocation.base, fresh.allocation.bytes};
-    const CUresult result =
-        driver_.open_handle(&opened.here, handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS);
-    if (result == CUDA_SUCCESS)
-        opened_.emplace(fresh.key, opened);
-    else
+    const CUresult result = open(fresh.key, fresh.allocation);
+    if (result != CUDA_SUCCESS)
         fresh.slot->refuse(fresh.turn, {rank, result});
 }
 
-// What lay there before is gone at its owner.
-void SharedMemory::close_overlapping(const Key &key, const SharedAllocation &next) {
+CUresult SharedMemory::open(const Key &key, const SharedAllocation &allocation) {
+    CUipcMemHandle handle;
+    std::memcpy(&handle, allocation.handle.data(), sizeof(handle));
+    Opened opened{0, allocation.base, allocation.bytes};
+    const CUresult result =
+        driver_.open_handle(&opened.here, handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS);
+    if (result == CUDA_SUCCESS) {
+        replace_overlapping(key, allocation);
+        opened_.emplace(key, opened);
+    }
+    return result;
+}
+
+// What lay there before is gone at its owner.  A copy may still read it, of a message for instance.
+void SharedMemory::replace_overlapping(const Key &key, const SharedAllocation &next) {
     std::erase_if(opened_, [&](const auto &each) {
         const auto &[known, opened] = each;
         if (known.process != key.process || known.context != key.context ||
             opened.base >= next.base + next.bytes || next.base >= opened.base + opened.bytes)
             return false;
-        (void)driver_.close_handle(opened.here);
+        replaced_.emplace_back(known.context, opened.here);
         return true;
+    });
+}
+
+void SharedMemory::close_replaced(WaitingStreams &waiting) {
+    if (replaced_.empty())
+        return;
+    waiting.ask_if_none([&] {
+        for (const auto &[context, here] : std::exchange(replaced_, {}))
+            if (alive(driver_, context)) {
+                const Current current(driver_, context.handle);
+                (void)driver_.close_handle(here);
+            }
     });
 }
 

@@ -6,7 +6,8 @@
 // of pools and of cuMemCreate has none.  A process cannot open its own handle.  Freeing memory that
 // another process has open is undefined by the documentation; drivers keep it until the last has
 // closed it.  A program frees its memory whenever it likes, so what is open here is closed when its
-// owner shares other memory at the same addresses, and else when the process ends.
+// owner shares other memory at the same addresses and nothing reads it, and else when the process
+// ends.
 #pragma once
 
 #include <array>
@@ -14,6 +15,9 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "device/cuda.hpp"
@@ -37,13 +41,24 @@ public:
     // The place of a buffer of this rank, for others (transport::DevicePlace); 0: its allocation
     // has no handle, all slots are in use, or the driver is not to be asked for a handle now.
     // `idle`: no call in flight has given a place of this rank, but for those of `kept`.
+    // `all`: the lists of all communicators of this process.
     std::uint64_t share(engine::SharedLists &lists, const void *memory, std::size_t bytes,
-                        bool idle, std::optional<unsigned> kept, WaitingStreams &waiting);
+                        bool idle, std::optional<unsigned> kept,
+                        std::span<engine::SharedLists *const> all, WaitingStreams &waiting);
     // Opens what others have listed.  If a stream of the program waits, opens nothing, and
     // publishes only what is open already.
     void open_listed(engine::SharedLists &lists, WaitingStreams &waiting);
     // The same bytes in this process; null if they are not open in the current context.
     void *find(const transport::SharedDevice &its, transport::DevicePlace place);
+    // Bytes of this process, for a message to another one; nothing: as share().
+    std::optional<transport::DevicePiece> piece_of(const void *memory, std::size_t bytes,
+                                                   std::span<engine::SharedLists *const> lists,
+                                                   WaitingStreams &waiting);
+    // Those of a message in this process, opened in the current context, unless a stream waits;
+    // null: they are not.
+    const void *find(const transport::DevicePiece &piece, WaitingStreams &waiting);
+    // Closes what other memory at its owner has replaced.  No copy and no kernel is on its way.
+    void close_replaced(WaitingStreams &waiting);
 
 private:
     struct Key {
@@ -57,12 +72,22 @@ private:
     };
     struct Fresh; // listed, and not open
     std::uint32_t hash_of(CUdevice device);
+    const std::vector<std::uint32_t> &reached_from(CUdevice own);
+    std::optional<transport::SharedAllocation>
+    allocation_of(const void *memory, std::size_t bytes, std::span<engine::SharedLists *const> all,
+                  WaitingStreams &waiting);
+    CUresult open(const Key &key, const transport::SharedAllocation &allocation);
     std::vector<Fresh> fresh(const engine::SharedLists &lists, const Context &context) const;
     void open(int rank, const Fresh &fresh);
-    void close_overlapping(const Key &key, const transport::SharedAllocation &next);
+    void replace_overlapping(const Key &key, const transport::SharedAllocation &next);
 
     const Cuda &driver_;
     std::map<CUdevice, std::uint32_t> hashes_;
+    std::map<CUdevice, std::vector<std::uint32_t>> reached_; // from a device, itself first
+    std::map<CUdeviceptr, transport::SharedAllocation> own_; // that have handles, by address
+    std::vector<std::pair<Context, CUdeviceptr>> replaced_;  // and still open
+    std::set<Key> refused_;                                  // for messages, by the driver
+    bool warned_ = false;                                    // of that
     std::map<Key, Opened> opened_;
 };
 

@@ -214,6 +214,18 @@ public:
         (void)mine, (void)its, (void)place;
         return nullptr;
     }
+    // Bytes of its kind that another process of the host may read where they are, once; nothing: it
+    // cannot, or the device's driver is not to be asked now.  Throws Error.
+    virtual std::optional<transport::DevicePiece> piece_of(const void *memory, std::size_t bytes) {
+        (void)memory, (void)bytes;
+        return std::nullopt;
+    }
+    // Where this process finds a piece of another one, to copy it to memory of its kind; null: it
+    // does not.  Throws Error.
+    virtual const void *find_piece(const transport::DevicePiece &piece, const void *to) {
+        (void)piece, (void)to;
+        return nullptr;
+    }
     // Whether processes take turns on its devices, so that one of them launches passes for others.
     virtual bool takes_turns() const { return false; }
     // The error of a rank that could not open memory of another one.

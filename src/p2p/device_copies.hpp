@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Messages from and to memory that the CPU does not copy: what an executor copies for them.
 //
-// A short message, and one whose data this rank reads where they are, is one copy.  A longer one
-// goes through a ring of host memory, slot by slot, so the executor copies one slot while the
-// pieces of others travel:
+// A short message, and one whose data this rank reads where they are, in the shared heap or in
+// memory of a device that it reaches, is one copy.  Any other one goes through a ring of host
+// memory, slot by slot, so the executor copies one slot while the pieces of others travel:
 //
 //     sender:    device --copies--> |  slot  |  slot  |  slot  |  slot  | --pieces--> mailbox
 //     receiver:  mailbox --pieces--> |  slot  |  slot  |  slot  |  slot  | --copies--> device
@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "engine/executor.hpp"
@@ -85,6 +86,8 @@ struct DeviceCopies {
     explicit DeviceCopies(engine::Executor &by) : executor(by) {}
 
     engine::Executor &executor;
+    // Of a send: what the receiver reads it by, if it can.
+    std::optional<transport::DevicePiece> piece;
     // A message that is copied at once; `aside`: the bytes of a short one.
     bool whole = false;
     engine::Completion copy;

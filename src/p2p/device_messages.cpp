@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "engine/plan.hpp"
 #include "p2p/messenger.hpp"
 
 namespace stretto::p2p {
@@ -31,10 +32,20 @@ void Messenger::prepare(Transfer &transfer, MemoryKind memory) {
     transfer.device = std::make_unique<DeviceCopies>(*engine::executor_of(memory));
 }
 
-// The data of a short message are copied at once: then it is like one from host memory.
+// The data of a short message are copied at once: then it is like one from host memory.  A long one
+// may be read where it is, if a copy of the receiver's device pays: without MPS, its process waits
+// for its turn first (docs/gpu.md).
 void Messenger::prepare(Send &send, MemoryKind memory) {
-    if (memory == MemoryKind::host || send.bytes > kEagerBytes)
-        return prepare(static_cast<Transfer &>(send), memory);
+    if (memory == MemoryKind::host || send.bytes > kEagerBytes) {
+        prepare(static_cast<Transfer &>(send), memory);
+        if (send.device != nullptr && send.bytes >= engine::kLeastKeptVectorBytes &&
+            send.dest != rank_ && shares_devices(send.dest))
+            copying(send, [&] {
+                send.device->piece = send.device->executor.piece_of(send.data, send.bytes);
+                return true;
+            });
+        return;
+    }
     send.host_copy = std::make_unique_for_overwrite<std::byte[]>(send.bytes);
     copying(send, [&] {
         engine::executor_of(memory)->copy(send.host_copy.get(), send.data, send.bytes);
@@ -71,8 +82,8 @@ void Messenger::list_copied(Send *send, Receive *receive, DeviceCopies &by) noex
     others_may_wait_ = true; // the other threads of this rank sleep less from now on
 }
 
-// Copies all of a message to the buffer of the receive, from this rank's memory; `own`: the send
-// that has it there.
+// Copies all of a message to the buffer of the receive, from memory that this rank reads; `own`:
+// the send of this rank that has it there.
 void Messenger::copy_at_once(DeviceCopies &by, Receive &receive, const void *from,
                              std::size_t bytes, Send *own) {
     make_room_for_copied();
@@ -82,6 +93,27 @@ void Messenger::copy_at_once(DeviceCopies &by, Receive &receive, const void *fro
         return true;
     });
     list_copied(own, &receive, by);
+}
+
+// Whether this rank, or the other one, may read in the other's memory of a device.
+bool Messenger::shares_devices(int rank) const {
+    return options_.shares_devices && segment_->here(rank) &&
+           engine::same_processes(segment_->lines(rank_), segment_->lines(rank));
+}
+
+// Where the executor of a receive finds the message on a device of the sender; null: it does not.
+const void *Messenger::on_device(const Receive &receive, int source, const Frame &frame,
+                                 const Payload &payload) {
+    transport::DevicePiece piece;
+    if (frame.payload != sizeof(piece) || !shares_devices(source))
+        return nullptr;
+    payload.copy(reinterpret_cast<std::byte *>(&piece), sizeof(piece));
+    const void *found = nullptr;
+    copying(receive, [&] {
+        found = receive.device->executor.find_piece(piece, receive.data);
+        return true;
+    });
+    return found;
 }
 
 void Messenger::deliver_to_device(Receive &receive, int source, const Frame &frame,
@@ -95,6 +127,8 @@ void Messenger::deliver_to_device(Receive &receive, int source, const Frame &fra
         return copy_at_once(by, receive, by.aside.data(), wanted);
     }
     if (const std::byte *const data = in_heap(source, frame, wanted); data != nullptr)
+        return copy_at_once(by, receive, data, wanted);
+    if (const void *const data = on_device(receive, source, frame, payload); data != nullptr)
         return copy_at_once(by, receive, data, wanted);
     make_room_for_copied();
     by.id = next_id_++;

@@ -4,8 +4,9 @@
 // A short message travels in one frame together with its data (*eager*), as long as the receiver
 // has room to store it until a receive takes it: kStoredBytes bytes for each sender.  Of any other
 // message, the first frame only announces it (RTS).  When a receive takes the message, the receiver
-// copies it from the sender's heap window if it lies there.  Otherwise the receiver grants it
-// (CTS), and the sender sends it piece by piece.  So a receiver can take every frame out of a
+// copies it from the sender's heap window if it lies there, or from the sender's device if the RTS
+// says where and both buffers are on devices.  Otherwise the receiver grants it (CTS), and the
+// sender sends it piece by piece.  So a receiver can take every frame out of a
 // mailbox at once, and no message blocks another.
 //
 // A buffer may be in memory of a device (device_messages.cpp).  The other side need not know.
@@ -200,6 +201,9 @@ private:
                       Send *own = nullptr);
     void deliver_to_device(Receive &receive, int source, const transport::Frame &frame,
                            const transport::Payload &payload, std::size_t wanted);
+    bool shares_devices(int rank) const;
+    const void *on_device(const Receive &receive, int source, const transport::Frame &frame,
+                          const transport::Payload &payload);
     void take_piece(Receive &receive, const transport::Payload &payload, std::size_t bytes);
     void make_room_for_copied();
     void list_copied(Send *send, Receive *receive, DeviceCopies &by) noexcept;

@@ -61,14 +61,17 @@ bool Messenger::announce(Peer &to, Send &send) {
     const bool eager =
         send.bytes <= kEagerBytes && to.eager + size - to.out.released() <= kStoredBytes;
     const bool answered = !eager || send.purpose.exact();
+    const transport::DevicePiece *const piece =
+        send.device != nullptr && send.device->piece ? &*send.device->piece : nullptr;
+    const std::size_t payload = eager ? send.bytes : piece != nullptr ? sizeof(*piece) : 0;
     const Frame frame{eager ? Frame::message : Frame::request,
                       send.envelope.context,
                       send.envelope.tag,
-                      eager ? static_cast<std::uint32_t>(send.bytes) : 0,
+                      static_cast<std::uint32_t>(payload),
                       send.bytes,
                       answered ? next_id_ : 0,
                       eager ? 0 : heap_.offer(send.data, send.bytes)};
-    if (!to.out.put(frame, send.data))
+    if (!to.out.put(frame, eager ? send.data : reinterpret_cast<const std::byte *>(piece)))
         return false;
     if (eager)
         to.eager += size;

@@ -24,7 +24,7 @@ namespace stretto::transport {
 struct Frame {
     enum Kind : std::uint32_t {
         message, // a whole message
-        request, // RTS: a message that waits at the sender
+        request, // RTS: a message that waits at the sender; with a DevicePiece, or no payload
         grant,   // CTS: the receiver wants the next `bytes` of message `id`, as data for `where`;
                  // `context` is 0 if these are the last ones that it wants
         data,    // a piece of a message that has its CTS, for `id`

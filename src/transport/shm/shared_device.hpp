@@ -37,6 +37,15 @@ struct SharedAllocation {
     }
 };
 
+// Some bytes of an allocation, for one other rank.
+struct DevicePiece {
+    SharedAllocation allocation;
+    std::uint64_t first = 0;  // their address in the owner's process
+    std::uint32_t device = 0; // as in SharedDevice
+
+    std::uint64_t distance() const { return first - allocation.base; }
+};
+
 // Why a rank could not open an allocation: the error of its driver.
 struct Refusal {
     int rank = 0;

@@ -34,7 +34,7 @@ constexpr int kIllegalAddress = 700, kRanks = test::kExchangeRanks;
 
 } // namespace
 
-TEST_CASE("an error of the device ends messages on all ranks, whichever copy it comes with") {
+static void fail_at_each_copy(std::uint64_t least) {
     const test::OnDevice device(test::OnDevice::Buffers::asked);
     std::uint64_t copies = 0; // of an exchange that succeeds
     std::barrier together(kRanks);
@@ -54,7 +54,7 @@ TEST_CASE("an error of the device ends messages on all ranks, whichever copy it 
         together.arrive_and_wait();
         CHECK(exchange.right_data());
     });
-    REQUIRE(copies > 40);
+    REQUIRE(copies > least);
     for (std::uint64_t after = 0; after < copies; ++after) {
         CAPTURE(after);
         test::with_ranks(kRanks, [&](stretto_comm comm) {
@@ -78,6 +78,15 @@ TEST_CASE("an error of the device ends messages on all ranks, whichever copy it 
         });
         simulated_cuda::simulated_cuda_fail(0, 0);
     }
+}
+
+TEST_CASE("an error of the device ends messages on all ranks, whichever copy it comes with") {
+    fail_at_each_copy(15);
+}
+
+TEST_CASE("the same of messages that go through host memory") {
+    const test::With staged("STRETTO_CUDA_IPC", "off");
+    fail_at_each_copy(40);
 }
 
 TEST_CASE("a device that copies slowly holds its peer up, and no byte is lost") {
