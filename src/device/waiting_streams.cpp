@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kPauseMs{100}; // between two looks of the watch
 constexpr std::uint64_t kWarnNs = 5'000'000'000;   // of waiting for the driver
-constexpr std::uint64_t kTellNs = 300'000'000;     // of it
+constexpr std::uint64_t kTellNs = 300'000'000;     // the same: other ranks are told
 constexpr transport::WaitState kKept{transport::WaitState::step, transport::WaitState::kDriverRank};
 constexpr int kIdleLooks = 20; // no stream waits: then the watch sleeps
 
@@ -37,16 +37,14 @@ std::string standstill(const Patience &patience, std::uint64_t kept_ns) {
 
 } // namespace
 
-WaitingStreams::Giving::Giving(WaitingStreams &streams) : streams_(streams) {
+WaitingStreams::Giving::Giving(WaitingStreams &streams) : streams_(streams), since_ns_(now_ns()) {
     const std::lock_guard lock(streams.giving_mutex_);
-    if (streams.giving_++ == 0)
-        streams.giving_since_ns_ = now_ns();
+    streams.giving_.push_back(this);
 }
 
 WaitingStreams::Giving::~Giving() {
     const std::lock_guard lock(streams_.giving_mutex_);
-    --streams_.giving_;
-    streams_.giving_since_ns_ = now_ns();
+    std::erase(streams_.giving_, this);
 }
 
 void WaitingStreams::began(WaitingStream &stream, bool holds_default) {
@@ -99,11 +97,10 @@ void WaitingStreams::watch() {
 // How long the driver has kept a thread from the device, at least.
 std::uint64_t WaitingStreams::kept_ns() {
     const std::lock_guard lock(giving_mutex_);
-    const std::uint64_t now = now_ns();
-    return giving_ == 0 || now < giving_since_ns_ ? 0 : now - giving_since_ns_;
+    return giving_.empty() ? 0 : now_ns() - giving_.front()->since_ns_;
 }
 
-// The reports of other ranks say so.  What this rank waits for otherwise is less than that.
+// The reports of other ranks say so.  At each look: other waits of this rank overwrite it.
 void WaitingStreams::tell(const Patience &patience) {
     if (std::ranges::none_of(told_, [&](const Told &each) {
             return each.patience.segment == patience.segment && each.patience.rank == patience.rank;

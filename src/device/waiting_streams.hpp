@@ -105,7 +105,9 @@ public:
         Giving &operator=(const Giving &) = delete;
 
     private:
+        friend class WaitingStreams;
         WaitingStreams &streams_;
+        const std::uint64_t since_ns_;
     };
 
 private:
@@ -129,8 +131,7 @@ private:
     };
     std::vector<Told> told_; // ranks of which the others know that the driver keeps them
     std::mutex giving_mutex_;
-    int giving_ = 0;                    // threads that give the device work
-    std::uint64_t giving_since_ns_ = 0; // since the first of them came, or another one left
+    std::vector<const Giving *> giving_; // the oldest first
 };
 
 } // namespace stretto::device
