@@ -178,6 +178,14 @@ SharedMemory::piece_of(const void *memory, std::size_t bytes,
     return transport::DevicePiece{*own, reinterpret_cast<std::uintptr_t>(memory), hash_of(device)};
 }
 
+// A process opens memory of another one in one context of a device (cuIpcOpenMemHandle).
+bool SharedMemory::may_open_in(CUdevice device, const Context &context) {
+    Context &known = opens_in_.try_emplace(device, context).first->second;
+    if (known != context && !alive(driver_, known))
+        known = context;
+    return known == context;
+}
+
 const void *SharedMemory::find(const transport::DevicePiece &piece, WaitingStreams &waiting) {
     const SharedAllocation &allocation = piece.allocation;
     if (allocation.process == this_process())
@@ -190,13 +198,12 @@ const void *SharedMemory::find(const transport::DevicePiece &piece, WaitingStrea
     check_cuda(driver_, driver_.current_context(&context), "cuCtxGetCurrent");
     const Key key{identified(driver_, context), allocation.process, allocation.buffer};
     auto known = opened_.find(key);
-    // A process opens memory of another one in one context (cuIpcOpenMemHandle).
-    const auto elsewhere = [&](const auto &each) { return each.first.context != key.context; };
-    if (known == opened_.end() && !refused_.contains(key) &&
-        std::ranges::none_of(opened_, elsewhere)) {
+    if (known == opened_.end() && !refused_.contains(key) && may_open_in(own, key.context)) {
         CUresult result = CUDA_SUCCESS;
         waiting.ask_if_none([&] { result = open(key, allocation); });
         if (result != CUDA_SUCCESS) {
+            if (refused_.size() == kMostRefused)
+                refused_.clear();
             refused_.insert(key);
             if (!std::exchange(warned_, true))
                 warn("messages in memory of a GPU go through host memory: " +

@@ -76,17 +76,21 @@ private:
     std::optional<transport::SharedAllocation>
     allocation_of(const void *memory, std::size_t bytes, std::span<engine::SharedLists *const> all,
                   WaitingStreams &waiting);
+    bool may_open_in(CUdevice device, const Context &context);
     CUresult open(const Key &key, const transport::SharedAllocation &allocation);
     std::vector<Fresh> fresh(const engine::SharedLists &lists, const Context &context) const;
     void open(int rank, const Fresh &fresh);
     void replace_overlapping(const Key &key, const transport::SharedAllocation &next);
+
+    static constexpr std::size_t kMostRefused = 4096;
 
     const Cuda &driver_;
     std::map<CUdevice, std::uint32_t> hashes_;
     std::map<CUdevice, std::vector<std::uint32_t>> reached_; // from a device, itself first
     std::map<CUdeviceptr, transport::SharedAllocation> own_; // that have handles, by address
     std::vector<std::pair<Context, CUdeviceptr>> replaced_;  // and still open
-    std::set<Key> refused_;                                  // for messages, by the driver
+    std::map<CUdevice, Context> opens_in_;                   // for messages
+    std::set<Key> refused_;                                  // the same, by the driver
     bool warned_ = false;                                    // of that
     std::map<Key, Opened> opened_;
 };
