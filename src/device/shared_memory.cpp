@@ -202,7 +202,7 @@ const void *SharedMemory::find(const transport::DevicePiece &piece, WaitingStrea
         CUresult result = CUDA_SUCCESS;
         waiting.ask_if_none([&] { result = open(key, allocation); });
         if (result != CUDA_SUCCESS) {
-            if (refused_.size() == kMostRefused)
+            if (refused_.size() == kMostRefusedAllocations)
                 refused_.clear();
             refused_.insert(key);
             if (!std::exchange(warned_, true))

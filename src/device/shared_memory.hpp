@@ -82,7 +82,7 @@ private:
     void open(int rank, const Fresh &fresh);
     void replace_overlapping(const Key &key, const transport::SharedAllocation &next);
 
-    static constexpr std::size_t kMostRefused = 4096;
+    static constexpr std::size_t kMostRefusedAllocations = 4096;
 
     const Cuda &driver_;
     std::map<CUdevice, std::uint32_t> hashes_;
