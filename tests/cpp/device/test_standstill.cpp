@@ -39,7 +39,9 @@ void frees(OnDevice &device, OrderedVector &) {
 
 // The error of the call after one in which rank `stuck` has waited in the driver for its stream;
 // nothing if there was none.  Others begin the call when it does.
-std::string error_of_a_standstill(stretto_comm comm, int stuck, const Deed &deed) {
+// `meanwhile`: what these do then.
+std::string error_of_a_standstill(stretto_comm comm, int stuck, const Deed &deed,
+                                  const std::function<void()> &meanwhile = {}) {
     OnDevice device;
     OrderedVector vector(device, kCount, stream_with(kBlocking)); // for which cuMemcpy waits
     if (!vector.get_ready(comm))
@@ -50,6 +52,8 @@ std::string error_of_a_standstill(stretto_comm comm, int stuck, const Deed &deed
     } else {
         std::this_thread::sleep_for(milliseconds(200));
         check(vector.begin(comm));
+        if (meanwhile)
+            meanwhile();
         (void)cuStreamSynchronize(vector.stream()); // which keeps nobody
     }
     return vector.begin(comm) != STRETTO_OK ? stretto_last_error() : "";
@@ -111,12 +115,11 @@ TEST_CASE("a rank that stands still lets its stream go on when its time is over,
 TEST_CASE("the stream goes on soon if the communicator has failed meanwhile") {
     const With silent("STRETTO_WARN", "0");
     on_ranks(kRanks, [&](stretto_comm comm) {
-        if (stretto_rank(comm) == 2)
-            std::thread([=] {
-                std::this_thread::sleep_for(milliseconds(500));
+        const std::string error = error_of_a_standstill(comm, 0, copies, [&] {
+            std::this_thread::sleep_for(milliseconds(300));
+            if (stretto_rank(comm) == 2)
                 (void)stretto_comm_abort(comm, "of the test");
-            }).detach();
-        const std::string error = error_of_a_standstill(comm, 0, copies);
+        });
         return contains(error, "of the test") ? kRight : kWrong;
     });
 }
