@@ -5,6 +5,7 @@
 #include <chrono>
 #include <exception>
 #include <system_error>
+#include <utility>
 
 #include "base/clock.hpp"
 #include "base/status.hpp"
@@ -101,12 +102,13 @@ std::uint64_t WaitingStreams::kept_ns() {
 }
 
 // The reports of other ranks say so.  At each look: other waits of this rank overwrite it.
-void WaitingStreams::tell(const Patience &patience) {
-    if (std::ranges::none_of(told_, [&](const Told &each) {
-            return each.patience.segment == patience.segment && each.patience.rank == patience.rank;
-        }))
-        told_.push_back({patience, false});
+WaitingStreams::Told &WaitingStreams::tell(const Patience &patience) {
+    auto told = std::ranges::find_if(
+        told_, [&](const Told &each) { return each.patience.segment == patience.segment; });
+    if (told == told_.end())
+        told = told_.insert(told, {patience, false});
     patience.wait_state().store(kKept.packed(), std::memory_order_release);
+    return *told;
 }
 
 void WaitingStreams::take_back() {
@@ -119,12 +121,10 @@ void WaitingStreams::take_back() {
 
 // By a thread of its own: on its way to other hosts a failure may wait for a lock, whose thread
 // waits for the one that the driver keeps.
-void WaitingStreams::fail(const Patience &patience, std::uint64_t kept_ns) {
-    const auto told = std::ranges::find_if(
-        told_, [&](const Told &each) { return each.patience.segment == patience.segment; });
-    if (told->failed || patience.segment->failed())
+void WaitingStreams::fail(Told &told, std::uint64_t kept_ns) {
+    const Patience &patience = told.patience;
+    if (patience.segment->failed() || std::exchange(told.failed, true))
         return;
-    told->failed = true;
     const std::string why =
         standstill(patience, kept_ns) + ", so the stream goes on without the result" + kRemedy;
     if (patience.segment->remote_peers() == nullptr)
@@ -141,9 +141,9 @@ void WaitingStreams::look() {
     for (auto at = waiting_.begin(); at != waiting_.end();) {
         WaitingStream &stream = **at++;
         const Patience &patience = stream.patience_;
-        tell(patience);
+        Told &told = tell(patience);
         if (patience.ends(kept)) {
-            fail(patience, kept);
+            fail(told, kept);
             // Other ranks that use the memory of the call stop when they see the failure.
             if (stream.ending_since_ns_ == 0)
                 stream.ending_since_ns_ = now_ns();

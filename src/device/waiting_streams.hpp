@@ -114,9 +114,10 @@ private:
     void watch();
     void look();
     std::uint64_t kept_ns();
-    void tell(const Patience &patience);
+    struct Told;
+    Told &tell(const Patience &patience);
     void take_back();
-    void fail(const Patience &patience, std::uint64_t kept_ns);
+    static void fail(Told &told, std::uint64_t kept_ns);
     void go_on(WaitingStream &stream, WaitingStream::Why why) noexcept;
 
     std::mutex mutex_;

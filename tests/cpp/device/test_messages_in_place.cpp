@@ -13,9 +13,7 @@
 #include <vector>
 
 #include "device/message_buffers.hpp"
-#include "device/on_device.hpp"
-#include "device/simulated_cuda.hpp"
-#include "device/streams_of_program.hpp"
+#include "device/ordered_vector.hpp"
 #include "stretto/communicators.h"
 #include "stretto/embedding.h"
 #include "support/environment.hpp"
@@ -29,16 +27,12 @@ using simulated_cuda::Counts;
 using test::Bytes;
 using test::check;
 using test::contains;
+using test::counted;
+using test::kRight;
+using test::kWrong;
 using test::With;
 
-constexpr int kRight = 7, kWrong = 8;
 constexpr std::size_t kLeast = std::size_t{128} << 10; // that is read in place
-
-Counts counted() {
-    Counts counts;
-    simulated_cuda::simulated_cuda_counts(&counts);
-    return counts;
-}
 
 // Of rank 0 to the last one.  What this rank asked of the driver for it; `right`: it arrived whole.
 Counts pass_on(stretto_comm comm, Bytes &buffer, int number, std::size_t bytes, bool &right) {
@@ -68,9 +62,7 @@ bool through_host(const Counts &counts, std::size_t bytes) {
 
 // All ranks end with kRight; `body` says whether all is right.
 void on_ranks(int ranks, const std::function<bool(stretto_comm)> &body) {
-    const auto codes =
-        test::on_processes(ranks, [&](stretto_comm comm) { return body(comm) ? kRight : kWrong; });
-    CHECK(codes == std::vector<int>(static_cast<std::size_t>(ranks), kRight));
+    test::on_free_ranks(ranks, [&](stretto_comm comm) { return body(comm) ? kRight : kWrong; });
 }
 
 Bytes on_device(stretto_comm comm, std::size_t bytes, std::size_t shift = 0) {
@@ -223,7 +215,7 @@ TEST_CASE("while a stream waits nothing is opened, and what is open already is r
         (void)cuStreamSynchronize(stream);
         (void)pass_on(comm, known, 0, 300'001, right);
         {
-            test::Stream closed(stream); // rank 0 does not come to the call, so all streams wait
+            test::Stream closed(stream); // of both ranks, so both streams wait for the call
             sum();
             const Counts in_place = pass_on(comm, known, 1, 300'001, right);
             const Counts staged = pass_on(comm, fresh, 2, 300'001, right);

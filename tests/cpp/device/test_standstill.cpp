@@ -13,6 +13,7 @@
 #include <unistd.h>
 #include <vector>
 
+#include "base/kernel_files.hpp"
 #include "device/ordered_vector.hpp"
 #include "stretto/communicators.h"
 #include "support/environment.hpp"
@@ -72,16 +73,6 @@ bool names_cause(const std::string &error, int stuck) {
     return contains(error, "rank " + std::to_string(stuck) +
                                " waits for the driver of its device, as another thread") &&
            contains(error, "such as cudaFree or cudaMemcpy");
-}
-
-std::string contents(const std::string &path) {
-    std::string text;
-    if (std::FILE *const file = std::fopen(path.c_str(), "r")) {
-        for (int c = std::fgetc(file); c != EOF; c = std::fgetc(file))
-            text += static_cast<char>(c);
-        std::fclose(file);
-    }
-    return text;
 }
 
 } // namespace
@@ -190,7 +181,7 @@ TEST_CASE("half of the time before, a line says what stands still, once") {
         std::FILE *const lines = std::freopen(path.c_str(), "w", stderr);
         const std::string error = error_of_a_standstill(comm, 0, copies);
         std::fflush(lines);
-        const std::string text = contents(path);
+        const std::string text = stretto::contents(path);
         const bool says = contains(text, "rank 0 has waited 1") &&
                           contains(text, "stands still until 2 s are over") &&
                           text.find("cudaFree") == text.rfind("cudaFree");
