@@ -57,7 +57,13 @@ CUevent CudaCopies::mark(Way way) {
         event = free_events_.back();
         free_events_.pop_back();
     }
-    check_cuda(driver_, driver_.record(event, streams_[static_cast<int>(way)]), "cuEventRecord");
+    try {
+        check_cuda(driver_, driver_.record(event, streams_[static_cast<int>(way)]),
+                   "cuEventRecord");
+    } catch (...) {
+        give_back(event);
+        throw;
+    }
     return event;
 }
 

@@ -14,6 +14,10 @@ namespace stretto::device {
 
 constexpr std::uintptr_t kLegacyStream = 1, kLastDefaultStream = 2;
 
+bool is_default(const void *stream) {
+    return reinterpret_cast<std::uintptr_t>(stream) <= kLastDefaultStream;
+}
+
 void check_stream(const Cuda &driver, CUresult result, const char *call) {
     if (result == CUDA_ERROR_INVALID_HANDLE || result == CUDA_ERROR_INVALID_CONTEXT ||
         result == CUDA_ERROR_CONTEXT_IS_DESTROYED)
@@ -24,8 +28,7 @@ void check_stream(const Cuda &driver, CUresult result, const char *call) {
 }
 
 CUcontext context_of_stream(const Cuda &driver, const void *memory, CUstream stream) {
-    if (reinterpret_cast<std::uintptr_t>(stream) <= kLastDefaultStream ||
-        driver.stream_context == nullptr)
+    if (is_default(stream) || driver.stream_context == nullptr)
         return context_of(driver, place_of(memory));
     CUcontext context = nullptr;
     check_stream(driver, driver.stream_context(stream, &context), "cuStreamGetCtx");
@@ -52,7 +55,7 @@ void require_no_capture(const Cuda &driver, CUstream stream) {
 
 bool default_waits_for(const Cuda &driver, CUstream stream) {
     unsigned flags = 0;
-    if (reinterpret_cast<std::uintptr_t>(stream) <= kLastDefaultStream)
+    if (is_default(stream))
         return true;
     check_stream(driver, driver.stream_flags(stream, &flags), "cuStreamGetFlags");
     return (flags & CU_STREAM_NON_BLOCKING) == 0;

@@ -6,6 +6,8 @@
 
 namespace stretto::device {
 
+// Whether it is one of CUDA's default streams, of which each context has its own.
+bool is_default(const void *stream);
 // The context of a stream, as below.  Throws Error(argument) if there is no such stream.
 CUcontext context_of_stream(const Cuda &driver, const void *memory, CUstream stream);
 // Throws Error(unsupported) if the stream is being captured into a CUDA graph, or is the legacy

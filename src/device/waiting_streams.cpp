@@ -20,6 +20,8 @@ constexpr std::chrono::milliseconds kPauseMs{100}; // between two looks of the w
 constexpr std::uint64_t kWarnNs = 5'000'000'000;   // of waiting for the driver
 constexpr std::uint64_t kTellNs = 300'000'000;     // the same: other ranks are told
 constexpr transport::WaitState kKept{transport::WaitState::step, transport::WaitState::kDriverRank};
+// After the failure of its communicator, a stream waits for copies to end, which may be behind it.
+constexpr std::uint64_t kLastWaitNs = 10'000'000'000;
 constexpr int kIdleLooks = 20; // no stream waits: then the watch sleeps
 
 constexpr const char *kRemedy = "; let the host wait for the stream before, for instance by "
@@ -135,19 +137,20 @@ void WaitingStreams::fail(Told &told, std::uint64_t kept_ns) {
 }
 
 void WaitingStreams::look() {
-    const std::uint64_t kept = kept_ns();
-    if (kept < kTellNs || waiting_.empty())
-        return take_back();
+    const std::uint64_t given_ns = kept_ns(), kept = given_ns < kTellNs ? 0 : given_ns;
+    if (kept == 0 || waiting_.empty())
+        take_back();
     for (auto at = waiting_.begin(); at != waiting_.end();) {
         WaitingStream &stream = **at++;
         const Patience &patience = stream.patience_;
-        Told &told = tell(patience);
+        Told *const told = kept != 0 ? &tell(patience) : nullptr;
         if (patience.ends(kept)) {
-            fail(told, kept);
+            if (told != nullptr)
+                fail(*told, kept);
             // Other ranks that use the memory of the call stop when they see the failure.
             if (stream.ending_since_ns_ == 0)
                 stream.ending_since_ns_ = now_ns();
-            if (now_ns() - stream.ending_since_ns_ >= engine::kStuckNs)
+            if (now_ns() - stream.ending_since_ns_ >= (kept != 0 ? engine::kStuckNs : kLastWaitNs))
                 go_on(stream, WaitingStream::Why::given_up);
         } else if (!warned_ && kept > warning_at(patience)) {
             warned_ = true;

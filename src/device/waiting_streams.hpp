@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Streams of the program that wait for the end of a call (stream_order.hpp).
+// Streams of the program that wait for the end of a call (stream_wait.hpp).
 //
 // If the driver is asked for pinned memory, for a registration, for a stream or for memory of
 // another process, it may wait until the device has done all that it was given, and other threads

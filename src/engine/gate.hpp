@@ -2,6 +2,8 @@
 // The place of a call in an order that the engine does not know, such as that of a stream.
 #pragma once
 
+#include <cstdint>
+
 namespace stretto::engine {
 
 class Executor;
@@ -17,6 +19,13 @@ public:
     // The call is about to be announced: from now on what comes after it in the order waits until
     // ended().  Throws Error, and then nothing waits.
     virtual void close() = 0;
+    // Names the order; null: it is not known.
+    virtual const void *order() const { return nullptr; }
+    // Once it is closed, its place there: gates of one order open one after the other, by growing
+    // numbers.
+    virtual std::uint64_t place() const { return 0; }
+    // Once it is closed, whether what comes after it in the order waits for ended().
+    virtual bool holds() const { return true; }
     // Whether the call may begin.  Asked again and again until it may.  Throws Error, which is the
     // call's.
     virtual bool open() = 0;
