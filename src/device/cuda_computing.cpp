@@ -179,6 +179,7 @@ void CudaExecutor::forget_lists(engine::SharedLists &lists) noexcept {
 void CudaExecutor::open_shared() {
     const std::lock_guard lock(mutex_);
     close_replaced();
+    shared_.open_unopened(waiting_streams_);
     for (engine::SharedLists *const lists : lists_)
         if (lists->mine.context != 0 &&
             lists->mine.opened.load(std::memory_order_relaxed) !=

@@ -105,6 +105,7 @@ private:
     // cuda_stages.cpp
     bool start(StagedPass &pass);
     void fetch(StagedPass &pass);
+    void fetch_to_host(StagedPass &pass, const void *from);
     static void work(StagedPass &pass);
     void store(StagedPass &pass);
     void take_short_result(StagedPass &pass);

@@ -35,6 +35,21 @@ bool CudaExecutor::start(StagedPass &pass) {
     return true;
 }
 
+// Of a pass that copies.  A short one to memory that the driver does not reach by itself goes by
+// way of the pool: it would hold up this thread otherwise (take_short_result).
+void CudaExecutor::fetch_to_host(StagedPass &pass, const void *from) {
+    void *to = pass.host_outs[0];
+    if (pass.bytes <= kShortBytes && pass.block.memory == nullptr &&
+        !registered_.covers(to, pass.bytes))
+        pass.block = pool_.take_if_pinned(pass.bytes);
+    if (pass.block.memory != nullptr)
+        to = pass.block.memory; // from where the CPU copies
+    else
+        pass.host_outs.erase(pass.host_outs.begin());
+    pass.copies->copy(Way::from_device, to, from, pass.bytes);
+    pass.ins[0] = to;
+}
+
 void CudaExecutor::fetch(StagedPass &pass) {
     std::size_t fetched = 0;
     for (std::size_t k = 0; k < pass.ins.size(); ++k) {
@@ -48,11 +63,8 @@ void CudaExecutor::fetch(StagedPass &pass) {
             for (void *const out : pass.device_outs)
                 pass.copies->copy(Way::from_device, out, from, pass.bytes);
             pass.device_outs.clear();
-            if (!pass.host_outs.empty()) {
-                pass.copies->copy(Way::from_device, pass.host_outs[0], from, pass.bytes);
-                pass.ins[0] = pass.host_outs[0];
-                pass.host_outs.erase(pass.host_outs.begin());
-            }
+            if (!pass.host_outs.empty())
+                fetch_to_host(pass, from);
         }
         ++fetched;
     }

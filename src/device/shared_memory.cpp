@@ -199,22 +199,43 @@ const void *SharedMemory::find(const transport::DevicePiece &piece, WaitingStrea
     const Key key{identified(driver_, context), allocation.process, allocation.buffer};
     auto known = opened_.find(key);
     if (known == opened_.end() && !refused_.contains(key) && may_open_in(own, key.context)) {
-        CUresult result = CUDA_SUCCESS;
-        waiting.ask_if_none([&] { result = open(key, allocation); });
-        if (result != CUDA_SUCCESS) {
-            if (refused_.size() == kMostRefusedAllocations)
-                refused_.clear();
-            refused_.insert(key);
-            if (!std::exchange(warned_, true))
-                warn("messages in memory of a GPU go through host memory: " +
-                     std::string(cuda_error(driver_, result, "cuIpcOpenMemHandle").what()) +
-                     "; STRETTO_CUDA_IPC=off does not try");
-        }
+        bool asked = false;
+        waiting.ask_if_none([&] {
+            open_for_messages(key, allocation);
+            asked = true;
+        });
+        if (!asked && unopened_.size() < kMostUnopenedAllocations)
+            unopened_.try_emplace(key, allocation);
         known = opened_.find(key);
     }
     return known == opened_.end() ? nullptr
                                   : reinterpret_cast<const void *>(static_cast<std::uintptr_t>(
                                         known->second.here + piece.distance()));
+}
+
+void SharedMemory::open_for_messages(const Key &key, const SharedAllocation &allocation) {
+    const CUresult result = open(key, allocation);
+    if (result == CUDA_SUCCESS)
+        return;
+    if (refused_.size() == kMostRefusedAllocations)
+        refused_.clear();
+    refused_.insert(key);
+    if (!std::exchange(warned_, true))
+        warn("messages in memory of a GPU go through host memory: " +
+             std::string(cuda_error(driver_, result, "cuIpcOpenMemHandle").what()) +
+             "; STRETTO_CUDA_IPC=off does not try");
+}
+
+void SharedMemory::open_unopened(WaitingStreams &waiting) {
+    if (unopened_.empty())
+        return;
+    waiting.ask_if_none([&] {
+        for (const auto &[key, allocation] : std::exchange(unopened_, {}))
+            if (!opened_.contains(key) && alive(driver_, key.context)) {
+                const Current current(driver_, key.context.handle);
+                open_for_messages(key, allocation);
+            }
+    });
 }
 
 void *SharedMemory::find(const SharedDevice &its, DevicePlace place) {

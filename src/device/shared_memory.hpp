@@ -57,6 +57,8 @@ public:
     // Those of a message in this process, opened in the current context, unless a stream waits;
     // null: they are not.
     const void *find(const transport::DevicePiece &piece, WaitingStreams &waiting);
+    // Opens what find() could not since a stream waited, for later messages, unless one does now.
+    void open_unopened(WaitingStreams &waiting);
     // Closes what other memory at its owner has replaced.  No copy and no kernel is on its way.
     void close_replaced(WaitingStreams &waiting);
 
@@ -78,11 +80,12 @@ private:
                   WaitingStreams &waiting);
     bool may_open_in(CUdevice device, const Context &context);
     CUresult open(const Key &key, const transport::SharedAllocation &allocation);
+    void open_for_messages(const Key &key, const transport::SharedAllocation &allocation);
     std::vector<Fresh> fresh(const engine::SharedLists &lists, const Context &context) const;
     void open(int rank, const Fresh &fresh);
     void replace_overlapping(const Key &key, const transport::SharedAllocation &next);
 
-    static constexpr std::size_t kMostRefusedAllocations = 4096;
+    static constexpr std::size_t kMostRefusedAllocations = 4096, kMostUnopenedAllocations = 256;
 
     const Cuda &driver_;
     std::map<CUdevice, std::uint32_t> hashes_;
@@ -92,6 +95,7 @@ private:
     std::map<CUdevice, Context> opens_in_;                   // for messages
     std::set<Key> refused_;                                  // the same, by the driver
     bool warned_ = false;                                    // of that
+    std::map<Key, transport::SharedAllocation> unopened_;    // of messages, since a stream waited
     std::map<Key, Opened> opened_;
 };
 

@@ -206,7 +206,7 @@ public:
     virtual void watch_lists(SharedLists &lists) { (void)lists; }
     virtual void forget_lists(SharedLists &lists) noexcept { (void)lists; }
     // Opens what is listed and not open, if the device's driver may be asked now, and publishes it
-    // (SharedDevice::opened).  Else that is left to a later call.
+    // (SharedDevice::opened); also what find_piece() could not.  Else that is left to a later call.
     virtual void open_shared() {}
     // Where this process finds what another rank shares; null if it is not open.  Throws Error.
     virtual void *find_shared(const transport::SharedDevice &mine,
