@@ -95,26 +95,30 @@ STRETTO_API stretto_status stretto_request_notify(stretto_request request,
 STRETTO_API stretto_status stretto_request_free(stretto_request *request);
 
 /* Calls in the order of a CUDA stream (docs/gpu.md).  After stretto_stream_begin the nonblocking
- * collectives above that this thread begins, batches and stretto_start among them, belong to the
- * stream, until stretto_stream_end:
+ * collectives above that this thread begins, batches and stretto_start among them, and its
+ * stretto_isend and stretto_irecv belong to the stream, until stretto_stream_end:
  * - They return at once.  A call reads and writes its buffers when the stream has done all that it
  *   was given before the call.
  * - What the stream is given after the call begins when the result is there.  No kernel waits.
  * - `request` may be NULL: then the library frees the request when the call ends.  If such a call
- *   fails, so has the communicator, and the next call of it returns the error.  Otherwise the
- *   request is waited for or tested as any other.
+ *   fails, so has the communicator, and the next call of it returns the error: also if a message
+ * was longer than its receive.  Otherwise the request is waited for or tested as any other.
  * - If a call fails, or times out, the stream goes on, with buffers of undefined content.
- * All ranks begin their calls in the same order, whatever their streams; each rank has a stream of
- * its own, or none.  Buffers may be in host memory; then nothing but the stream touches them
- * meanwhile.  stretto_finalize waits until the streams have come to all calls.
- * stream: a CUstream or cudaStream_t of any context; NULL or 1 is the legacy default stream, 2 the
- * default stream of this thread (of device 0 if all buffers are in host memory).
- * Collectives with counts for each pair of ranks (i...v but iallgatherv and ireduce_scatterv)
- * return STRETTO_ERR_UNSUPPORTED meanwhile, as do all calls if the stream is being captured into a
- * graph (or is the legacy default stream, and one that it waits for is), or the process has no CUDA
- * driver, or one before CUDA 11.7.  A call returns STRETTO_ERR_ARGUMENT if the stream was
- * destroyed.  Blocking calls are not ordered.  stretto_stream_begin: STRETTO_ERR_ARGUMENT if this
- * thread has a stream already, stretto_stream_end if it has none.
+ * All ranks begin their collectives in the same order, whatever their streams; each rank has a
+ * stream of its own, or none.  Buffers may be in host memory; then nothing but the stream touches
+ * them meanwhile.  stretto_finalize waits until the streams have come to all calls. stream: a
+ * CUstream or cudaStream_t of any context; NULL or 1 is the legacy default stream, 2 the default
+ * stream of this thread (of device 0 if all buffers are in host memory). Messages match in the
+ * order in which they were begun, whatever their streams: a send that waits for its stream holds up
+ * later ones to the same rank with the same tag, and only these.  So a receive from any tag may
+ * take a message first that was sent later with another tag.  In a stream that waits, a send and a
+ * receive come one after the other, as blocking ones do: two ranks that both send a long message
+ * and then receive one wait for ever.  They use stretto_stream_follow and stretto_stream_wait, or
+ * stretto_ialltoallv, or a stream for each way. Calls return STRETTO_ERR_UNSUPPORTED if the stream
+ * is being captured into a graph (or is the legacy default stream, and one that it waits for is),
+ * or the process has no CUDA driver, or one before CUDA 11.7.  A call returns STRETTO_ERR_ARGUMENT
+ * if the stream was destroyed.  Blocking calls are not ordered.  stretto_stream_begin:
+ * STRETTO_ERR_ARGUMENT if this thread has a stream already, stretto_stream_end if it has none.
  * While a stream waits for a call, the program must not let the host wait for the stream in
  * cudaFree, cudaFreeHost, or a copy from device memory that is not to pinned memory: the driver
  * would let Stretto's threads begin nothing meanwhile.  cudaStreamSynchronize, cudaEventSynchronize
@@ -123,10 +127,17 @@ STRETTO_API stretto_status stretto_request_free(stretto_request *request);
  * stretto_stream_follow: the same, but the stream does not wait.  Calls begin behind what it was
  * given before; what it is given after them may run at any time.  The host waits for the request,
  * which may not be NULL; then the result is there for all streams.  No call of the driver waits for
- * Stretto. */
+ * Stretto.
+ *
+ * stretto_stream_wait: what a stream is given from now on begins when the request has ended, as
+ * cudaStreamWaitEvent does for an event; any stream, any number of streams, of calls that a stream
+ * orders and of others.  The request stays to be waited for or tested.  The same holds for this
+ * stream as above, and the same errors; STRETTO_ERR_ARGUMENT also for a persistent request that
+ * does not run. */
 STRETTO_API stretto_status stretto_stream_begin(void *stream);
 STRETTO_API stretto_status stretto_stream_follow(void *stream);
 STRETTO_API stretto_status stretto_stream_end(void);
+STRETTO_API stretto_status stretto_stream_wait(void *stream, stretto_request request);
 
 #ifdef __cplusplus
 }

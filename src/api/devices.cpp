@@ -9,14 +9,17 @@
 
 namespace stretto::api {
 
-void UnorderedBuffers::wait_for(const void *buffer) {
-    comm_->communicator.together([&] { streams_.wait_for(buffer); });
+void CallBuffers::note(const void *buffer) {
+    if (first_ == nullptr)
+        first_ = buffer;
+    if (!ordered_)
+        comm_->communicator.together([&] { streams_.wait_for(buffer); });
 }
 
 void wait_unordered(stretto_comm comm, const calls::Request &request) {
     if (request.memory == MemoryKind::host || request.count == 0) [[likely]]
         return;
-    UnorderedBuffers buffers(comm);
+    CallBuffers buffers(comm, false);
     if (request.batch == nullptr) {
         (void)buffers.memory_of(request.input, request.count);
         (void)buffers.memory_of(request.output, request.count);

@@ -22,12 +22,11 @@ namespace {
 using Parts = std::vector<Exchange::Part>; // by rank
 
 // A buffer with a part for each rank.
-Parts parts(stretto_comm comm, const void *buffer, const std::size_t *counts,
+Parts parts(stretto_comm comm, CallBuffers &buffers, const void *buffer, const std::size_t *counts,
             const std::size_t *displacements, stretto::Dtype dtype) {
     require(counts != nullptr, "the counts are NULL; one for each rank is needed");
     const std::size_t element = size_of(dtype);
     Parts result;
-    UnorderedBuffers buffers(comm);
     std::size_t next = 0;
     for (int rank = 0; rank < comm->communicator.size(); ++rank) {
         const std::size_t count = counts[rank];
@@ -44,12 +43,12 @@ Parts parts(stretto_comm comm, const void *buffer, const std::size_t *counts,
     return result;
 }
 
-Exchange::Part whole(stretto_comm comm, int peer, const void *buffer, std::size_t count,
+Exchange::Part whole(CallBuffers &buffers, int peer, const void *buffer, std::size_t count,
                      stretto::Dtype dtype) {
     require(count <= kMostElements, "count is too large for the address space");
     require(count == 0 || buffer != nullptr, "a buffer is NULL");
     return {peer, const_cast<void *>(buffer), count * size_of(dtype),
-            UnorderedBuffers(comm).memory_of(buffer, count)};
+            buffers.memory_of(buffer, count)};
 }
 
 Exchange exchange(stretto_comm comm, Collective collective, const char *name, int dtype,
@@ -93,81 +92,92 @@ void copy(const char *name, const Exchange::Part &from, const Exchange::Part &to
     }
 }
 
-// Copies the part that this rank sends to itself.
-void keep_own(const Exchange &what, const Exchange::Part &from, const Exchange::Part &to) {
+// The part that this rank sends to itself: it is copied now, or when the order has come to it.
+void keep_own(Exchange &what, const CallBuffers &buffers, const Exchange::Part &from,
+              const Exchange::Part &to, int rank) {
     require(from.bytes == to.bytes,
             "the parts that this rank sends to itself and receives from itself differ in count");
-    copy(what.name, from, to);
+    if (!buffers.ordered())
+        return copy(what.name, from, to);
+    if (from.bytes == 0)
+        return;
+    what.sends.push_back(from);
+    what.receives.push_back(to);
+    what.sends.back().peer = what.receives.back().peer = rank;
 }
 
 // Messages to all others, beginning with the next rank, so that ranks do not all begin with the
 // same one.
-Parts to_others(const Parts &all, int rank) {
-    Parts result;
+void add_others(Parts &messages, const Parts &all, int rank) {
     const std::size_t size = all.size();
     for (std::size_t i = 1; i < size; ++i)
-        result.push_back(all[(static_cast<std::size_t>(rank) + i) % size]);
-    return result;
+        messages.push_back(all[(static_cast<std::size_t>(rank) + i) % size]);
 }
 
-Exchange gather(stretto_comm comm, const void *send, std::size_t count, void *recv,
-                const std::size_t *counts, const std::size_t *displacements, int dtype, int root) {
+Exchange gather(stretto_comm comm, CallBuffers &buffers, const void *send, std::size_t count,
+                void *recv, const std::size_t *counts, const std::size_t *displacements, int dtype,
+                int root) {
     Exchange what = exchange(comm, Collective::gather, "gatherv", dtype, root);
     const int rank = comm->communicator.rank();
     if (rank != root) {
         require(send != STRETTO_IN_PLACE,
                 "STRETTO_IN_PLACE is for the root only, as the others have no result");
-        what.sends.push_back(whole(comm, root, send, count, what.dtype));
+        what.sends.push_back(whole(buffers, root, send, count, what.dtype));
         return what;
     }
-    const Parts all = parts(comm, recv, counts, displacements, what.dtype);
+    const Parts all = parts(comm, buffers, recv, counts, displacements, what.dtype);
     if (send != STRETTO_IN_PLACE) {
-        const Exchange::Part own = whole(comm, root, send, count, what.dtype);
+        const Exchange::Part own = whole(buffers, root, send, count, what.dtype);
         keep_apart({range(own)}, ranges(all));
-        keep_own(what, own, all[static_cast<std::size_t>(rank)]);
+        keep_own(what, buffers, own, all[static_cast<std::size_t>(rank)], rank);
     } else
         keep_apart({}, ranges(all));
-    what.receives = to_others(all, rank);
+    add_others(what.receives, all, rank);
     return what;
 }
 
-Exchange scatter(stretto_comm comm, const void *send, const std::size_t *counts,
-                 const std::size_t *displacements, void *recv, std::size_t count, int dtype,
-                 int root) {
+Exchange scatter(stretto_comm comm, CallBuffers &buffers, const void *send,
+                 const std::size_t *counts, const std::size_t *displacements, void *recv,
+                 std::size_t count, int dtype, int root) {
     Exchange what = exchange(comm, Collective::scatter, "scatterv", dtype, root);
     const int rank = comm->communicator.rank();
     if (rank != root) {
         require(recv != STRETTO_IN_PLACE,
                 "STRETTO_IN_PLACE as recv is for the root of a scatter only");
-        what.receives.push_back(whole(comm, root, recv, count, what.dtype));
+        what.receives.push_back(whole(buffers, root, recv, count, what.dtype));
         return what;
     }
     require(send != STRETTO_IN_PLACE, "in a scatter STRETTO_IN_PLACE stands for recv, of the root");
-    const Parts all = parts(comm, send, counts, displacements, what.dtype);
+    const Parts all = parts(comm, buffers, send, counts, displacements, what.dtype);
     if (recv != STRETTO_IN_PLACE) {
-        const Exchange::Part own = whole(comm, root, recv, count, what.dtype);
+        const Exchange::Part own = whole(buffers, root, recv, count, what.dtype);
         keep_apart(ranges(all), {range(own)});
-        keep_own(what, all[static_cast<std::size_t>(rank)], own);
+        keep_own(what, buffers, all[static_cast<std::size_t>(rank)], own, rank);
     }
-    what.sends = to_others(all, rank);
+    add_others(what.sends, all, rank);
     return what;
 }
 
-Exchange alltoall(stretto_comm comm, std::vector<std::byte> &aside, const void *send,
-                  const std::size_t *send_counts, const std::size_t *send_displacements, void *recv,
-                  const std::size_t *recv_counts, const std::size_t *recv_displacements,
-                  int dtype) {
+Exchange alltoall(stretto_comm comm, CallBuffers &buffers, std::vector<std::byte> &aside,
+                  const void *send, const std::size_t *send_counts,
+                  const std::size_t *send_displacements, void *recv, const std::size_t *recv_counts,
+                  const std::size_t *recv_displacements, int dtype) {
     Exchange what = exchange(comm, Collective::alltoall, "alltoallv", dtype);
     const int rank = comm->communicator.rank();
-    const Parts received = parts(comm, recv, recv_counts, recv_displacements, what.dtype);
-    what.receives = to_others(received, rank);
+    const Parts received = parts(comm, buffers, recv, recv_counts, recv_displacements, what.dtype);
+    add_others(what.receives, received, rank);
     if (send == STRETTO_IN_PLACE) {
         keep_apart({}, ranges(received));
+        what.sends = what.receives;
+        if (buffers.ordered()) {
+            for (Exchange::Part &part : what.sends)
+                part.aside = true;
+            return what;
+        }
         std::size_t bytes = 0, next = 0;
         for (const Exchange::Part &part : what.receives)
             bytes += part.bytes;
         aside.resize(bytes);
-        what.sends = what.receives;
         for (Exchange::Part &part : what.sends) {
             const Exchange::Part kept{part.peer, aside.data() + next, part.bytes};
             copy(what.name, part, kept);
@@ -175,21 +185,25 @@ Exchange alltoall(stretto_comm comm, std::vector<std::byte> &aside, const void *
             next += part.bytes;
         }
     } else {
-        const Parts sent = parts(comm, send, send_counts, send_displacements, what.dtype);
+        const Parts sent = parts(comm, buffers, send, send_counts, send_displacements, what.dtype);
         keep_apart(ranges(sent), ranges(received));
-        keep_own(what, sent[static_cast<std::size_t>(rank)],
-                 received[static_cast<std::size_t>(rank)]);
-        what.sends = to_others(sent, rank);
+        keep_own(what, buffers, sent[static_cast<std::size_t>(rank)],
+                 received[static_cast<std::size_t>(rank)], rank);
+        add_others(what.sends, sent, rank);
     }
     return what;
 }
 
-// Starts the exchange that `describe(request)` gives.
+// Starts the exchange that `describe(buffers, request)` gives.
 template<class Describe>
-stretto_request start(stretto_comm comm, const Describe &describe) {
+stretto_request start(stretto_comm comm, bool ordered, const Describe &describe) {
     require(comm != nullptr, "the communicator is NULL; call stretto_init first");
     return launch(comm, [&](stretto_request_s &made) {
-        const Exchange what = comm->communicator.together([&] { return describe(made); });
+        CallBuffers buffers(comm, ordered);
+        Exchange what = comm->communicator.together([&] { return describe(buffers, made); });
+        made.buffer = buffers.first_on_device();
+        if (ordered)
+            what.gate = place_in_stream(comm, made.buffer);
         auto begun = comm->communicator.exchange(what);
         made.transfers = std::move(begun.transfers);
         made.exchange = begun.call;
@@ -201,7 +215,7 @@ template<class Describe>
 stretto_status blocking(stretto_comm comm, Collective collective, const Describe &describe) {
     return guarded_in(comm, [&] {
         const std::uint64_t came = stretto::now_ns();
-        finish(start(comm, describe));
+        finish(start(comm, false, describe));
         comm->communicator.record_exchange(collective, came);
     });
 }
@@ -209,14 +223,7 @@ stretto_status blocking(stretto_comm comm, Collective collective, const Describe
 template<class Describe>
 stretto_status nonblocking(stretto_comm comm, stretto_request *request, const Describe &describe) {
     return guarded_in(comm, [&] {
-        require(request != nullptr, "the place for the request is NULL");
-        *request = nullptr;
-        if (ordered_by_stream())
-            throw stretto::Error(stretto::Status::unsupported,
-                                 "collectives with counts for each pair of ranks are not ordered "
-                                 "by a stream; call stretto_stream_end first, and synchronize the "
-                                 "stream");
-        *request = start(comm, describe);
+        give(comm, request, [&] { return start(comm, ordered_by_stream(), describe); });
     });
 }
 
@@ -227,16 +234,16 @@ extern "C" {
 stretto_status stretto_gatherv(stretto_comm comm, const void *send, size_t count, void *recv,
                                const size_t counts[], const size_t displacements[],
                                stretto_dtype dtype, int root) {
-    return blocking(comm, Collective::gather, [&](auto &) {
-        return gather(comm, send, count, recv, counts, displacements, dtype, root);
+    return blocking(comm, Collective::gather, [&](CallBuffers &buffers, auto &) {
+        return gather(comm, buffers, send, count, recv, counts, displacements, dtype, root);
     });
 }
 
 stretto_status stretto_scatterv(stretto_comm comm, const void *send, const size_t counts[],
                                 const size_t displacements[], void *recv, size_t count,
                                 stretto_dtype dtype, int root) {
-    return blocking(comm, Collective::scatter, [&](auto &) {
-        return scatter(comm, send, counts, displacements, recv, count, dtype, root);
+    return blocking(comm, Collective::scatter, [&](CallBuffers &buffers, auto &) {
+        return scatter(comm, buffers, send, counts, displacements, recv, count, dtype, root);
     });
 }
 
@@ -244,25 +251,25 @@ stretto_status stretto_alltoallv(stretto_comm comm, const void *send, const size
                                  const size_t send_displacements[], void *recv,
                                  const size_t recv_counts[], const size_t recv_displacements[],
                                  stretto_dtype dtype) {
-    return blocking(comm, Collective::alltoall, [&](auto &made) {
-        return alltoall(comm, made.aside, send, send_counts, send_displacements, recv, recv_counts,
-                        recv_displacements, dtype);
+    return blocking(comm, Collective::alltoall, [&](CallBuffers &buffers, auto &made) {
+        return alltoall(comm, buffers, made.aside, send, send_counts, send_displacements, recv,
+                        recv_counts, recv_displacements, dtype);
     });
 }
 
 stretto_status stretto_igatherv(stretto_comm comm, const void *send, size_t count, void *recv,
                                 const size_t counts[], const size_t displacements[],
                                 stretto_dtype dtype, int root, stretto_request *request) {
-    return nonblocking(comm, request, [&](auto &) {
-        return gather(comm, send, count, recv, counts, displacements, dtype, root);
+    return nonblocking(comm, request, [&](CallBuffers &buffers, auto &) {
+        return gather(comm, buffers, send, count, recv, counts, displacements, dtype, root);
     });
 }
 
 stretto_status stretto_iscatterv(stretto_comm comm, const void *send, const size_t counts[],
                                  const size_t displacements[], void *recv, size_t count,
                                  stretto_dtype dtype, int root, stretto_request *request) {
-    return nonblocking(comm, request, [&](auto &) {
-        return scatter(comm, send, counts, displacements, recv, count, dtype, root);
+    return nonblocking(comm, request, [&](CallBuffers &buffers, auto &) {
+        return scatter(comm, buffers, send, counts, displacements, recv, count, dtype, root);
     });
 }
 
@@ -270,9 +277,9 @@ stretto_status stretto_ialltoallv(stretto_comm comm, const void *send, const siz
                                   const size_t send_displacements[], void *recv,
                                   const size_t recv_counts[], const size_t recv_displacements[],
                                   stretto_dtype dtype, stretto_request *request) {
-    return nonblocking(comm, request, [&](auto &made) {
-        return alltoall(comm, made.aside, send, send_counts, send_displacements, recv, recv_counts,
-                        recv_displacements, dtype);
+    return nonblocking(comm, request, [&](CallBuffers &buffers, auto &made) {
+        return alltoall(comm, buffers, made.aside, send, send_counts, send_displacements, recv,
+                        recv_counts, recv_displacements, dtype);
     });
 }
 

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <bit>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -26,10 +27,13 @@
 #include "comm/communicator.hpp"
 #include "device/devices.hpp"
 #include "device/program_streams.hpp"
+#include "device/stream_order.hpp"
 #include "engine/failure.hpp"
 #include "stretto/stretto.h"
 
 namespace stretto::api {
+class AtEnd; // requests.cpp
+
 // settings.cpp: the settings of a communicator that was just made.
 std::vector<SettingState> settings_of(std::vector<SettingState> read, const bootstrap::Identity &me,
                                       const comm::Communicator &communicator);
@@ -64,13 +68,16 @@ struct stretto_request_s {
     stretto::engine::Queue::InFlightCall *flight = nullptr; // null if it is not running
     // Of messages: the request ends when all of them have.
     stretto::InlineVector<stretto::p2p::Transfer *, 1> transfers = {};
+    const void *buffer = nullptr; // of messages: one in memory of a device; null: none is there
     std::optional<std::uint64_t> exchange = {}; // the call number of the collective that they form
     stretto_message *message = nullptr; // where the caller wants source, tag and size; may be null
     std::vector<std::byte> aside = {};  // copies of overwritten contributions
     stretto::engine::Batch batch = {};  // its pieces, if it is one
     std::shared_ptr<const stretto::reduce::Operation> operation = nullptr; // that the caller made
-    bool notifies = false; // a function of the program is called at its end
-    bool detached = false; // the caller has no handle: it is freed at its end
+    std::shared_ptr<stretto::api::AtEnd> at_end = nullptr; // null: nothing happens at its end
+    bool notifies = false;     // a function of the program is called then
+    bool holds_stream = false; // a stream waits for it, by stretto_stream_wait
+    bool detached = false;     // the caller has no handle: it is freed at its end
 };
 
 namespace stretto::api {
@@ -158,25 +165,30 @@ inline void require(bool condition, const char *message) {
 
 inline constexpr std::size_t kMostElements = SIZE_MAX / kLargestRecordBytes; // in the address space
 
-// devices.cpp: the buffers of one call that no stream orders.  Before the call reads or writes
-// memory of a device, or announces itself, the host waits for what the program has given to CUDA's
-// default stream, such as the end of a cudaMemcpy.
-class UnorderedBuffers {
+// devices.cpp: the buffers of one call.  Before a call that no stream orders reads or writes memory
+// of a device, or announces itself, the host waits for what the program has given to CUDA's default
+// stream, such as the end of a cudaMemcpy.
+class CallBuffers {
 public:
-    explicit UnorderedBuffers(stretto_comm comm) : comm_(comm) {}
+    CallBuffers(stretto_comm comm, bool ordered) : comm_(comm), ordered_(ordered) {}
     // The kind of memory of a buffer; without elements none is asked for.
     MemoryKind memory_of(const void *buffer, std::size_t count) {
         const MemoryKind kind = count == 0 ? MemoryKind::host : device::memory_kind_of(buffer);
         if (kind != MemoryKind::host) [[unlikely]]
-            wait_for(buffer);
+            note(buffer);
         return kind;
     }
+    bool ordered() const { return ordered_; }
+    // In memory of a device; null: none so far is.
+    const void *first_on_device() const { return first_; }
 
 private:
     // An error is one of the communicator: other ranks may be in the call already.
-    void wait_for(const void *buffer);
+    void note(const void *buffer);
 
     stretto_comm comm_;
+    const bool ordered_;
+    const void *first_ = nullptr;
     device::DefaultStreams streams_;
 };
 // The same for all buffers of a collective.
@@ -248,7 +260,10 @@ void start_call(stretto_comm comm, stretto_request_s &made);
 // them, so that the host need not.
 bool ordered_by_stream();
 bool nobody_need_wait();
-// streams.cpp: no caller has the request.
+// streams.cpp: the gate of a call of this thread, which its stream orders; `buffer`: one of the
+// call, in memory of a device if any is.
+std::shared_ptr<device::StreamOrder> place_in_stream(stretto_comm comm, const void *buffer);
+// No caller has the request.
 void free_at_end(stretto_request made, std::unique_ptr<engine::Notice> end);
 // Gives a new request to the caller, who need not take it if a stream waits for the call.
 template<class Make>
@@ -270,6 +285,11 @@ void give(stretto_comm comm, stretto_request *request, Make &&make) {
     free_at_end(made, std::move(end));
 }
 
+// requests.cpp: calls a function when a request has ended, at once if it has ended already; a
+// thread calls it that holds no lock.  Such functions do not throw.
+using EndFunction = std::function<void(Status, const char *)>;
+void at_end(stretto_request_s &request, EndFunction function);
+
 // Runs a body that may fail the communicator outside of its calls.
 template<class Body>
 void noting_failure(stretto_comm comm, Body &&body) {
@@ -283,6 +303,8 @@ void noting_failure(stretto_comm comm, Body &&body) {
 
 // messages.cpp: ends and releases a request whose messages have all ended.
 void release_messages(stretto_request request);
+// The same for one that no caller has.
+void free_messages(stretto_request request);
 // Waits until all have ended, and returns the status.
 void finish(stretto_request request);
 

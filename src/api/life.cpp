@@ -91,7 +91,8 @@ void end(stretto_request request) {
         request->comm->communicator.queue().wait(*request->flight);
     stretto::p2p::Messenger &messenger = request->comm->communicator.messenger();
     for (stretto::p2p::Transfer *transfer : request->transfers) {
-        messenger.cancel(*transfer);
+        if (!request->holds_stream)
+            messenger.cancel(*transfer);
         messenger.wait(*transfer);
     }
     request->message = nullptr; // its memory may be gone
@@ -118,6 +119,7 @@ void end_requests(stretto_comm_s &comm) {
             continue;
         }
         comm.communicator.queue().wait_for_all();
+        comm.communicator.messenger().wait_for_orders();
         comm.communicator.notices().deliver();
         std::this_thread::yield(); // another thread may be delivering
     }
@@ -181,6 +183,8 @@ stretto_status stretto_finalize(stretto_comm *comm) {
             return let_go(std::exchange(*comm, nullptr));
         const std::unique_ptr<stretto_comm_s> owned(*comm);
         *comm = nullptr;
+        if (stretto::scopes_in_use.load(std::memory_order_relaxed))
+            enter_scope(*owned);
         end_requests(*owned);
         owned->communicator.messenger().close();
         owned->communicator.notices().deliver();

@@ -4,12 +4,14 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "base/types.hpp"
 #include "handles.hpp"
 
 using stretto::Dtype;
 using stretto::Error;
+using stretto::p2p::Message;
 using stretto::p2p::Messenger;
 using stretto::p2p::Taken;
 using stretto::p2p::Transfer;
@@ -26,12 +28,13 @@ struct Buffer {
     stretto::MemoryKind memory;
 };
 
-Buffer checked_buffer(stretto_comm comm, const void *buffer, std::size_t count, int dtype) {
+Buffer checked_buffer(stretto_comm comm, const void *buffer, std::size_t count, int dtype,
+                      bool ordered = false) {
     require(comm != nullptr, "the communicator is NULL; call stretto_init first");
     const Dtype type = dtype_of(dtype);
     require(count <= kMostElements, "count is too large for the address space");
     require(count == 0 || buffer != nullptr, "the buffer is NULL");
-    return {count * size_of(type), UnorderedBuffers(comm).memory_of(buffer, count)};
+    return {count * size_of(type), CallBuffers(comm, ordered).memory_of(buffer, count)};
 }
 
 void check_dest(stretto_comm comm, int dest, int tag) {
@@ -59,13 +62,47 @@ void call(stretto_comm comm, const Body &body) {
     noting_failure(comm, [&] { body(comm->communicator.messenger()); });
 }
 
-template<class Start>
-void start(stretto_comm comm, stretto_request *request, stretto_message *message,
-           const Start &start_transfer) {
-    call(comm, [&](Messenger &messenger) {
-        *request = launch(comm, [&](stretto_request_s &made) {
-            made.message = message;
-            made.transfers.push_back(start_transfer(messenger));
+Transfer *begin(Messenger &messenger, const Message &what) {
+    return what.receives ? messenger.start_receive(what.data, what.bytes, what.memory, what.peer,
+                                                   what.tag, what.context, what.purpose)
+                         : messenger.start_send(what.data, what.bytes, what.memory, what.peer,
+                                                what.tag, what.context, what.purpose);
+}
+
+// In the stream of this thread.
+Transfer *begin_in_order(stretto_comm comm, const Message &what, const void *buffer) {
+    Messenger &messenger = comm->communicator.messenger();
+    const auto order = place_in_stream(comm, buffer);
+    auto prepared = messenger.prepare_in_order({&what, 1});
+    comm->communicator.together([&] { order->close(); });
+    return messenger.begin_in_order(std::move(prepared), order).front();
+}
+
+// `receives`, `peer` and `tag` of the message are set.
+stretto_status start(stretto_comm comm, void *buffer, std::size_t count, int dtype, Message what,
+                     stretto_message *message, stretto_request *request) {
+    return guarded_in(comm, [&] {
+        give(comm, request, [&] {
+            const bool ordered = ordered_by_stream();
+            const Buffer checked = checked_buffer(comm, buffer, count, dtype, ordered);
+            what.data = buffer;
+            what.bytes = checked.bytes;
+            what.memory = checked.memory;
+            if (what.receives)
+                check_source(comm, what.peer, what.tag);
+            else
+                check_dest(comm, what.peer, what.tag);
+            stretto_request made = nullptr;
+            call(comm, [&](Messenger &messenger) {
+                made = launch(comm, [&](stretto_request_s &fresh) {
+                    fresh.message = message;
+                    if (checked.memory != stretto::MemoryKind::host)
+                        fresh.buffer = buffer;
+                    fresh.transfers.push_back(ordered ? begin_in_order(comm, what, fresh.buffer)
+                                                      : begin(messenger, what));
+                });
+            });
+            return made;
         });
     });
 }
@@ -99,6 +136,17 @@ void stretto::api::finish(stretto_request request) {
     noting_failure(comm, [&] { release_messages(request); });
 }
 
+// No caller would see the error of a message that was cut off, so that is one of the communicator.
+void stretto::api::free_messages(stretto_request request) {
+    comm::Communicator &communicator = request->comm->communicator;
+    try {
+        release_messages(request);
+    } catch (const Error &error) {
+        if (!communicator.segment()->failed())
+            communicator.segment()->fail(error.status(), error.what());
+    }
+}
+
 extern "C" {
 
 stretto_status stretto_send(stretto_comm comm, const void *buffer, size_t count,
@@ -129,29 +177,15 @@ stretto_status stretto_recv(stretto_comm comm, void *buffer, size_t count, stret
 
 stretto_status stretto_isend(stretto_comm comm, const void *buffer, size_t count,
                              stretto_dtype dtype, int dest, int tag, stretto_request *request) {
-    return guarded_in(comm, [&] {
-        require(request != nullptr, "the place for the request is NULL");
-        *request = nullptr;
-        const auto [bytes, memory] = checked_buffer(comm, buffer, count, dtype);
-        check_dest(comm, dest, tag);
-        start(comm, request, nullptr, [&, bytes = bytes, memory = memory](Messenger &messenger) {
-            return messenger.start_send(buffer, bytes, memory, dest, tag);
-        });
-    });
+    return start(comm, const_cast<void *>(buffer), count, dtype, {.peer = dest, .tag = tag},
+                 nullptr, request);
 }
 
 stretto_status stretto_irecv(stretto_comm comm, void *buffer, size_t count, stretto_dtype dtype,
                              int source, int tag, stretto_message *message,
                              stretto_request *request) {
-    return guarded_in(comm, [&] {
-        require(request != nullptr, "the place for the request is NULL");
-        *request = nullptr;
-        const auto [bytes, memory] = checked_buffer(comm, buffer, count, dtype);
-        check_source(comm, source, tag);
-        start(comm, request, message, [&, bytes = bytes, memory = memory](Messenger &messenger) {
-            return messenger.start_receive(buffer, bytes, memory, source, tag);
-        });
-    });
+    return start(comm, buffer, count, dtype, {.receives = true, .peer = source, .tag = tag},
+                 message, request);
 }
 
 stretto_status stretto_probe(stretto_comm comm, int source, int tag, stretto_message *message) {

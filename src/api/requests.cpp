@@ -3,7 +3,10 @@
 #include "handles.hpp"
 
 #include <memory>
+#include <mutex>
+#include <string>
 #include <utility>
+#include <vector>
 
 using namespace stretto::api;
 
@@ -31,6 +34,63 @@ bool has_ended(stretto_request_s &request) {
 
 } // namespace
 
+namespace stretto::api {
+
+// What happens when a request ends: its one notice calls any number of functions.
+class AtEnd {
+public:
+    void add(EndFunction function) {
+        {
+            const std::lock_guard lock(mutex_);
+            if (!over_) {
+                functions_.push_back(std::move(function));
+                return;
+            }
+        }
+        function(status_, message_.c_str());
+    }
+    void end(Status status, const char *message) noexcept {
+        std::vector<EndFunction> functions;
+        {
+            const std::lock_guard lock(mutex_);
+            over_ = true;
+            status_ = status;
+            try {
+                message_ = message;
+            } catch (const std::bad_alloc &) { // the status says enough
+            }
+            functions.swap(functions_);
+        }
+        for (const EndFunction &function : functions)
+            function(status, message);
+    }
+
+private:
+    std::mutex mutex_;
+    std::vector<EndFunction> functions_;
+    bool over_ = false;
+    Status status_ = Status::ok;
+    std::string message_;
+};
+
+void at_end(stretto_request_s &request, EndFunction function) {
+    if (request.at_end != nullptr)
+        return request.at_end->add(std::move(function));
+    auto ends = std::make_shared<AtEnd>();
+    ends->add(std::move(function));
+    auto notice = std::make_unique<engine::Notice>();
+    notice->function = [ends](Status status, const char *message) { ends->end(status, message); };
+    request.at_end = std::move(ends);
+    comm::Communicator &communicator = request.comm->communicator;
+    if (request.flight != nullptr)
+        communicator.queue().notify(*request.flight, notice.release());
+    else
+        communicator.messenger().notify({request.transfers.begin(), request.transfers.end()},
+                                        notice.release());
+}
+
+} // namespace stretto::api
+
 extern "C" {
 
 stretto_status stretto_start(stretto_request request) {
@@ -39,6 +99,7 @@ stretto_status stretto_start(stretto_request request) {
         require(request->flight == nullptr, "the request runs already; wait for it first");
         request->tested_since = 0;
         request->notifies = false;
+        request->at_end = nullptr;
         start_call(request->comm, *request);
     });
 }
@@ -81,17 +142,10 @@ stretto_status stretto_request_notify(stretto_request request, stretto_notify_fu
         require(!request->notifies, "the request has a function already");
         require(!request->persistent || request->flight != nullptr,
                 "the request does not run; start it first");
-        auto notice = std::make_unique<stretto::engine::Notice>();
-        notice->function = [=](stretto::Status status, const char *message) {
+        at_end(*request, [=](stretto::Status status, const char *message) {
             function(static_cast<stretto_status>(status), message, context);
-        };
+        });
         request->notifies = true;
-        stretto::comm::Communicator &communicator = request->comm->communicator;
-        if (request->flight != nullptr)
-            communicator.queue().notify(*request->flight, notice.release());
-        else
-            communicator.messenger().notify({request->transfers.begin(), request->transfers.end()},
-                                            notice.release());
     });
 }
 

@@ -6,6 +6,7 @@
 
 #include "device/devices.hpp"
 #include "device/stream_order.hpp"
+#include "device/stream_wait.hpp"
 #include "handles.hpp"
 
 namespace stretto::api {
@@ -27,6 +28,8 @@ const void *buffer_of(const stretto_request_s &made) {
                 return buffer;
         return nullptr;
     };
+    if (made.buffer != nullptr)
+        return made.buffer;
     if (made.request.batch == nullptr)
         return first_on_device({made.request.output, made.request.input});
     for (const auto &piece : made.batch.pieces)
@@ -45,22 +48,28 @@ bool nobody_need_wait() {
     return mine.set && mine.then == device::StreamOrder::Then::waits;
 }
 
+static device::Patience patience(stretto_comm comm) {
+    comm::Communicator &communicator = comm->communicator;
+    return {communicator.segment(), communicator.rank(), communicator.config().waits.timeout_ns};
+}
+
+std::shared_ptr<device::StreamOrder> place_in_stream(stretto_comm comm, const void *buffer) {
+    return comm->communicator.together([&] {
+        return std::make_shared<device::StreamOrder>(buffer, mine.stream, mine.then,
+                                                     patience(comm));
+    });
+}
+
 void start_call(stretto_comm comm, stretto_request_s &made) {
     if (!mine.set) {
         wait_unordered(comm, made.request);
         made.flight = comm->communicator.start(made.request);
         return;
     }
-    comm::Communicator &communicator = comm->communicator;
-    const auto order = communicator.together([&] {
-        return std::make_shared<device::StreamOrder>(
-            buffer_of(made), mine.stream, mine.then,
-            device::Patience{communicator.segment(), communicator.rank(),
-                             communicator.config().waits.timeout_ns});
-    });
+    const auto order = place_in_stream(comm, buffer_of(made));
     made.request.gate = order;
     try {
-        made.flight = communicator.start(made.request);
+        made.flight = comm->communicator.start(made.request);
     } catch (...) {
         made.request.gate = nullptr;
         order->release();
@@ -72,6 +81,13 @@ void start_call(stretto_comm comm, stretto_request_s &made) {
 // A thread that delivers notices frees the request, since it holds no lock then.  The error of the
 // call is that of the communicator, which the next call gets.
 void free_at_end(stretto_request made, std::unique_ptr<engine::Notice> end) {
+    comm::Communicator &communicator = made->comm->communicator;
+    if (made->flight == nullptr) {
+        end->function = [made](Status, const char *) { free_messages(made); };
+        communicator.messenger().notify({made->transfers.begin(), made->transfers.end()},
+                                        end.release());
+        return;
+    }
     end->function = [made](Status, const char *) {
         engine::Queue::InFlightCall *const flight = std::exchange(made->flight, nullptr);
         try {
@@ -80,7 +96,7 @@ void free_at_end(stretto_request made, std::unique_ptr<engine::Notice> end) {
         }
         release(made);
     };
-    made->comm->communicator.queue().notify(*made->flight, end.release());
+    communicator.queue().notify(*made->flight, end.release());
 }
 
 static stretto_status set_stream(void *stream, device::StreamOrder::Then then) {
@@ -109,6 +125,20 @@ stretto_status stretto_stream_end(void) {
     return guarded([&] {
         require(mine.set, "this thread has no stream; call stretto_stream_begin first");
         mine = {};
+    });
+}
+
+stretto_status stretto_stream_wait(void *stream, stretto_request request) {
+    return guarded_in(request == nullptr ? nullptr : request->comm, [&] {
+        require(request != nullptr, "the request is NULL");
+        require(!request->persistent || request->flight != nullptr,
+                "the request does not run; start it first");
+        if (request->flight == nullptr && request->transfers.empty())
+            return; // it has ended
+        const auto wait = std::make_shared<stretto::device::StreamWait>(patience(request->comm));
+        stretto::device::let_stream_wait(*wait, buffer_of(*request), stream);
+        request->holds_stream = true;
+        at_end(*request, [wait](stretto::Status, const char *) { wait->end(); });
     });
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <climits>
+#include <utility>
 
 #include "base/mix.hpp"
 #include "calls/call_descriptor.hpp"
@@ -16,9 +17,8 @@ Exchanges::Exchanges(transport::Segment &segment, int rank, engine::Engine &engi
       plans_(plans), exhausted_(engine::no_memory(segment.names().of(rank))) {}
 
 // Announces the call to the other ranks, as all collectives do: so ranks that make different calls
-// find out.  The engine moves no data in it.  Gives the number of the call.
-std::uint64_t Exchanges::take_turn(const Exchange &exchange, engine::CallOrder::Hold &order) {
-    const std::uint64_t number = engine_.calls();
+// find out.  The engine moves no data in it.
+void Exchanges::take_turn(const Exchange &exchange, engine::CallOrder::Hold &order) {
     calls::Request request;
     request.collective = exchange.collective;
     request.dtype = exchange.dtype;
@@ -30,17 +30,36 @@ std::uint64_t Exchanges::take_turn(const Exchange &exchange, engine::CallOrder::
     engine::Tally tally;
     queue_.play(call, tally, order);
     order.take();
-    return number;
+}
+
+static int tag_of(const p2p::Purpose &purpose) {
+    return static_cast<int>(purpose.call & INT_MAX);
 }
 
 Exchanges::Begun Exchanges::start(const Exchange &exchange, engine::CallOrder::Hold &order) {
-    const p2p::Purpose purpose{exchange.name, take_turn(exchange, order)};
-    {
-        const std::lock_guard lock(mutex_);
-        open_.insert(purpose.call);
-    }
-    const int tag = static_cast<int>(purpose.call & INT_MAX);
-    calls::Stat &stat = this->stat(exchange.collective);
+    const p2p::Purpose purpose{exchange.name, engine_.calls()};
+    calls::Stat &stat = this->stat(exchange.collective); // before anything is on its way
+    Begun begun{exchange.gate == nullptr ? start_at_once(exchange, order, purpose)
+                                         : start_in_order(exchange, order, purpose),
+                purpose.call};
+    ++stat.calls;
+    stat.messages += exchange.sends.size();
+    for (const Exchange::Part &part : exchange.sends)
+        stat.bytes += part.bytes;
+    return begun;
+}
+
+void Exchanges::note_open(std::uint64_t call) {
+    const std::lock_guard lock(mutex_);
+    open_.insert(call);
+}
+
+Exchanges::Transfers Exchanges::start_at_once(const Exchange &exchange,
+                                              engine::CallOrder::Hold &order,
+                                              const p2p::Purpose &purpose) {
+    take_turn(exchange, order);
+    note_open(purpose.call);
+    const int tag = tag_of(purpose);
     Transfers transfers;
     transfers.reserve(exchange.receives.size() + exchange.sends.size());
     try {
@@ -63,11 +82,32 @@ Exchanges::Begun Exchanges::start(const Exchange &exchange, engine::CallOrder::H
         }
         throw failure;
     }
-    ++stat.calls;
-    stat.messages += exchange.sends.size();
+    return transfers;
+}
+
+// The driver of a device may be asked for what the messages need only before the gate is closed,
+// and the other ranks must not know of a call whose gate cannot be.
+Exchanges::Transfers Exchanges::start_in_order(const Exchange &exchange,
+                                               engine::CallOrder::Hold &order,
+                                               const p2p::Purpose &purpose) {
+    std::vector<p2p::Message> messages;
+    const auto add = [&](const Exchange::Part &part, bool receives) {
+        messages.push_back({receives, part.data, part.bytes, part.memory, part.peer,
+                            tag_of(purpose), p2p::kCollective, purpose, part.aside});
+    };
+    for (const Exchange::Part &part : exchange.receives)
+        add(part, true);
     for (const Exchange::Part &part : exchange.sends)
-        stat.bytes += part.bytes;
-    return {std::move(transfers), purpose.call};
+        add(part, false);
+    auto prepared = messenger_.prepare_in_order(messages);
+    exchange.gate->close();
+    take_turn(exchange, order);
+    note_open(purpose.call);
+    Transfers transfers;
+    transfers.reserve(messages.size());
+    for (p2p::Transfer *transfer : messenger_.begin_in_order(std::move(prepared), exchange.gate))
+        transfers.push_back(transfer);
+    return transfers;
 }
 
 // If the communicator has failed, the exchange may be incomplete, so it stays open.

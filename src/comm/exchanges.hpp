@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <set>
 #include <vector>
@@ -23,18 +24,20 @@
 namespace stretto::comm {
 
 struct Exchange {
-    // The part at `data` that is sent to, or received from, `peer`, which is not this rank.
+    // The part at `data` that is sent to, or received from, `peer`: this rank only in an order.
     struct Part {
         int peer = 0;
         void *data = nullptr;
         std::size_t bytes = 0;
         MemoryKind memory = MemoryKind::host;
+        bool aside = false; // sent in an order, from where another part is received
     };
     schedule::Collective collective = schedule::Collective::alltoall; // or gather, scatter
     const char *name = "";                                            // "alltoallv", for errors
     Dtype dtype = Dtype::f32;
     int root = 0;
     std::vector<Part> sends, receives;
+    std::shared_ptr<engine::Gate> gate = nullptr; // of its order; null: it begins at once
 };
 
 class Exchanges {
@@ -62,7 +65,12 @@ public:
     void reset_stats() { stats_.clear(); }
 
 private:
-    std::uint64_t take_turn(const Exchange &exchange, engine::CallOrder::Hold &order);
+    Transfers start_at_once(const Exchange &exchange, engine::CallOrder::Hold &order,
+                            const p2p::Purpose &purpose);
+    Transfers start_in_order(const Exchange &exchange, engine::CallOrder::Hold &order,
+                             const p2p::Purpose &purpose);
+    void note_open(std::uint64_t call);
+    void take_turn(const Exchange &exchange, engine::CallOrder::Hold &order);
     calls::Stat &stat(schedule::Collective collective);
 
     transport::Segment &segment_;

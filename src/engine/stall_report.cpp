@@ -32,6 +32,8 @@ std::string in_words(const WaitState &wait_state, const transport::RankNames &na
                             : wait_state.awaited == WaitState::kItselfRank
                                 ? "a copy, reduction or stream of its own"
                                 : names.of(wait_state.awaited);
+    if (wait_state.awaited == WaitState::kItselfRank && wait_state.kind != WaitState::step)
+        return who; // of a message
     switch (wait_state.kind) {
     case WaitState::step:
         return who + " in step " + std::to_string(wait_state.at) + " of " +

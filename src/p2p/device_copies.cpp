@@ -83,6 +83,13 @@ StagingRing *StagingRings::take(Executor &executor) {
     return rings_.emplace_back(std::make_unique<StagingRing>(executor)).get();
 }
 
+void StagingRings::prepare(Executor &executor) {
+    if (std::ranges::none_of(rings_,
+                             [&](const auto &ring) { return &ring->executor() == &executor; }))
+        if (StagingRing *const ring = take(executor); ring != nullptr)
+            give_back(*ring);
+}
+
 void StagingRings::give_back(StagingRing &ring) noexcept {
     free_.push_back(&ring);
 }

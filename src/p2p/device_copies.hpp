@@ -72,6 +72,8 @@ class StagingRings {
 public:
     static constexpr std::size_t kMostRings = 16; // 4 MiB
 
+    // Makes the first ring of an executor, if there is none: later its driver may not be asked.
+    void prepare(engine::Executor &executor);
     // Null if no ring is free.
     StagingRing *take(engine::Executor &executor);
     void give_back(StagingRing &ring) noexcept;

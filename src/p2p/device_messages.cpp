@@ -19,6 +19,7 @@ using Way = StagingRing::Way;
 // Runs `body`, which copies for a message; an error of the executor becomes one of the message.
 template<class Body>
 bool Messenger::copying(const Transfer &transfer, const Body &body) {
+    require_wait(transfer);
     try {
         return body();
     } catch (const Error &why) {
@@ -32,19 +33,11 @@ void Messenger::prepare(Transfer &transfer, MemoryKind memory) {
     transfer.device = std::make_unique<DeviceCopies>(*engine::executor_of(memory));
 }
 
-// The data of a short message are copied at once: then it is like one from host memory.  A long one
-// may be read where it is, if a copy of the receiver's device pays: without MPS, its process waits
-// for its turn first (docs/gpu.md).
+// The data of a short message are copied at once: then it is like one from host memory.
 void Messenger::prepare(Send &send, MemoryKind memory) {
     if (memory == MemoryKind::host || send.bytes > kEagerBytes) {
         prepare(static_cast<Transfer &>(send), memory);
-        if (send.device != nullptr && send.bytes >= engine::kLeastKeptVectorBytes &&
-            send.dest != rank_ && shares_devices(send.dest))
-            copying(send, [&] {
-                send.device->piece = send.device->executor.piece_of(send.data, send.bytes);
-                return true;
-            });
-        return;
+        return offer_piece(send);
     }
     send.host_copy = std::make_unique_for_overwrite<std::byte[]>(send.bytes);
     copying(send, [&] {
@@ -54,9 +47,20 @@ void Messenger::prepare(Send &send, MemoryKind memory) {
     send.data = send.host_copy.get();
 }
 
+// A long message from a device may be read where it is, if a copy of the receiver's device pays:
+// without MPS, its process waits for its turn first (docs/gpu.md).
+void Messenger::offer_piece(Send &send) {
+    if (send.device != nullptr && send.bytes >= engine::kLeastKeptVectorBytes &&
+        send.dest != rank_ && shares_devices(send.dest))
+        copying(send, [&] {
+            send.device->piece = send.device->executor.piece_of(send.data, send.bytes);
+            return true;
+        });
+}
+
 // Without the lock: the executor's own work may take a while.
 void Messenger::poll_executors() {
-    if (!copies_.load(std::memory_order_relaxed))
+    if (!asks_.load(std::memory_order_relaxed))
         return;
     for (int kind = 0; kind < kMemoryKinds; ++kind)
         if (Executor *const executor = engine::executor_of(static_cast<MemoryKind>(kind));
@@ -80,6 +84,30 @@ void Messenger::list_copied(Send *send, Receive *receive, DeviceCopies &by) noex
         receive->copied = true;
     set_nap();
     others_may_wait_ = true; // the other threads of this rank sleep less from now on
+}
+
+// Begins to copy the data of a send to its host_copy; true if they are there.
+bool Messenger::set_aside(Send &send) {
+    if (send.device == nullptr || send.bytes == 0) {
+        require_wait(send);
+        std::copy_n(send.data, send.bytes, send.host_copy.get());
+        read_from_copy(send);
+        return true;
+    }
+    make_room_for_copied();
+    send.device->whole = true;
+    copying(send, [&] {
+        issue_copy(send.device->executor, send.device->copy, send.host_copy.get(), send.data,
+                   send.bytes, bell_);
+        return true;
+    });
+    list_copied(&send, nullptr, *send.device);
+    return false;
+}
+
+void Messenger::read_from_copy(Send &send) {
+    send.data = send.host_copy.get();
+    send.device = nullptr;
 }
 
 // Copies all of a message to the buffer of the receive, from memory that this rank reads; `own`:
@@ -162,11 +190,21 @@ bool Messenger::advance_copies() {
     return moved;
 }
 
-// Of a message that is copied at once.
+// Of a message that is copied at once, or set aside.
 bool Messenger::finish_copy(Copied &each) {
-    Receive &receive = *each.receive;
     if (each.by->copy.pending())
         return false;
+    if (each.receive == nullptr) {
+        Send &send = *each.send;
+        if (each.by->copy.error())
+            throw copy_error(send, *each.by->copy.error());
+        each = {};
+        send.copied = false;
+        read_from_copy(send);
+        --send.ordering->unset;
+        return true;
+    }
+    Receive &receive = *each.receive;
     if (each.by->copy.error())
         throw copy_error(receive, *each.by->copy.error());
     if (each.by->answers != 0)
@@ -252,8 +290,13 @@ void Messenger::set_nap() {
         if (each.by->whole ||
             (each.by->ring != nullptr && each.by->ring->ended() != each.by->ring->issued()))
             nap = std::min(nap, each.by->executor.longest_nap());
+    constexpr auto kGateNap = std::chrono::nanoseconds(engine::kDeviceNap);
+    if (std::ranges::any_of(orders_, [](const auto &order) {
+            return order->gate != nullptr && order->state == Ordering::State::closed;
+        }))
+        nap = std::min(nap, static_cast<std::uint64_t>(kGateNap.count()));
     nap_ns_.store(nap, std::memory_order_relaxed);
-    copies_.store(!copied_.empty(), std::memory_order_relaxed);
+    asks_.store(!copied_.empty() || !orders_.empty(), std::memory_order_relaxed);
 }
 
 // The communicator has failed: ends the messages of which no copy is pending any more.
@@ -273,6 +316,8 @@ bool Messenger::end_abandoned_copies() {
         return true;
     };
     const bool any = std::erase_if(copied_, end_unless_pending) != 0;
+    free_stuck_orders();
+    std::erase_if(orders_, [](const auto &order) { return order->unended == 0; });
     set_nap();
     return any;
 }

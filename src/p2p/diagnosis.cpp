@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Checks of a rank that waits long for a message: whether its peer lives, and where ranks wait.
+#include <algorithm>
+
 #include "base/call_scope.hpp"
 #include "base/clock.hpp"
 #include "engine/stall_report.hpp"
@@ -9,16 +11,27 @@ namespace stretto::p2p {
 
 using transport::WaitState;
 
-// Publishes where this rank waits, for the stall reports of other ranks.
-void Messenger::publish_wait_state(WaitState::Kind kind, int awaited) {
-    const WaitState wait_state{kind, awaited == kAny ? WaitState::kAnyRank : awaited};
-    segment_->lines(rank_).wait_state.store(wait_state.packed(), std::memory_order_relaxed);
+WaitState Messenger::wait_state(WaitState::Kind kind, int awaited) const {
+    return {kind, awaited == kAny    ? WaitState::kAnyRank
+                  : awaited == rank_ ? WaitState::kItselfRank
+                                     : awaited};
 }
 
-// A rank whose own device has not copied what has come waits for itself: its peer may have left.
+// Publishes where this rank waits, for the stall reports of other ranks.
+void Messenger::publish_wait_state(WaitState::Kind kind, int awaited) {
+    segment_->lines(rank_).wait_state.store(wait_state(kind, awaited).packed(),
+                                            std::memory_order_relaxed);
+}
+
+// A rank whose own device has not copied what has come, or whose stream has not come to a message,
+// waits for itself: its peer may have left.
 int Messenger::awaited_by(const Transfer &transfer) const {
-    if (!transfer.is_receive)
-        return static_cast<const Send &>(transfer).dest;
+    if (waits_for_order(transfer))
+        return rank_;
+    if (!transfer.is_receive) {
+        const auto &send = static_cast<const Send &>(transfer);
+        return send.held_back ? rank_ : send.dest;
+    }
     const auto &receive = static_cast<const Receive &>(transfer);
     if (receive.copied && (receive.device == nullptr || receive.device->whole ||
                            receive.moved == receive.device->wanted))
@@ -35,21 +48,26 @@ void Messenger::diagnose(const Transfer &transfer, std::uint64_t quiet_ns, By by
             return;
         words = progress_of(transfer);
         awaited = awaited_by(transfer);
+        if (waits_here(transfer))
+            quiet_ns = 0;
+        else if (transfer.released_ns != 0)
+            quiet_ns = std::min(quiet_ns, now_ns() - transfer.released_ns);
         if (by == By::waits)
             publish_wait_state(transfer.is_receive ? WaitState::incoming : WaitState::outgoing,
                                awaited);
     }
-    check_peers(awaited, words, quiet_ns, [&] { return transfer.ended(); });
+    check_peers(awaited, words, quiet_ns, [&] { return transfer.ended(); }, by);
     if (transfer.purpose.exact() && !transfer.ended())
         judge_(transfer.purpose.call);
 }
 
 // Ends the communicator if `awaited` has died or left; if that is any, if a rank has died or all
-// others have left.  Also if the wait is longer than its limit.
+// others have left.  Also if the wait is longer than its limit.  If no caller waits, no limit of a
+// caller counts, and the program may still send to this rank itself.
 void Messenger::check_peers(int awaited, const std::string &words, std::uint64_t quiet_ns,
-                            const std::function<bool()> &over) {
+                            const std::function<bool()> &over, By by) {
     int dead = -1, gone = -1;
-    bool some_are_here = false;
+    bool some_are_here = awaited == kAny && by == By::threads && !finishing_;
     for (int rank = 0; rank < segment_->ranks(); ++rank) {
         if (rank == rank_ || (awaited != kAny && rank != awaited))
             continue;
@@ -66,6 +84,7 @@ void Messenger::check_peers(int awaited, const std::string &words, std::uint64_t
             const std::lock_guard lock(mutex_);
             advance();
         }
+        notices_.deliver();
         if (over())
             return;
         if (dead >= 0)
@@ -77,21 +96,23 @@ void Messenger::check_peers(int awaited, const std::string &words, std::uint64_t
                                " left the communicator; " + here +
                                "; each send needs its receive, and each receive its send");
     }
-    const bool limited = call_scope().over(now_ns());
+    const bool limited = by != By::threads && call_scope().over(now_ns());
     if (!limited && (options_.timeout_ns == 0 || quiet_ns <= options_.timeout_ns))
         return;
     engine::ask_where(*segment_);
     if (limited)
-        fail(Status::timeout,
-             here + " " + call_scope().exceeded() + ": it waits for " +
-                 (awaited == kAny ? std::string("any rank") : segment_->names().of(awaited)) +
-                 engine::where_others_wait(*segment_, rank_));
-    fail(Status::timeout,
-         here + " waited " + in_seconds(quiet_ns) + " for " +
-             (awaited == kAny ? std::string("any rank") : segment_->names().of(awaited)) +
-             engine::where_others_wait(*segment_, rank_) +
-             "; each send needs its receive, and each receive its send; raise "
-             "STRETTO_TIMEOUT if that is not too long (0: for ever)");
+        fail(Status::timeout, here + " " + call_scope().exceeded() + ": it waits for " +
+                                  in_words(awaited) + engine::where_others_wait(*segment_, rank_));
+    fail(Status::timeout, here + " waited " + in_seconds(quiet_ns) + " for " + in_words(awaited) +
+                              engine::where_others_wait(*segment_, rank_) +
+                              "; each send needs its receive, and each receive its send; raise "
+                              "STRETTO_TIMEOUT if that is not too long (0: for ever)");
+}
+
+std::string Messenger::in_words(int awaited) const {
+    return awaited == kAny    ? "any rank"
+           : awaited == rank_ ? "a copy or a stream of its own"
+                              : segment_->names().of(awaited);
 }
 
 // For a probe that finds no message: ends the communicator if a rank that may send it has died.  A
@@ -100,11 +121,14 @@ void Messenger::check_sources_live(int source, int tag) {
     for (int rank = 0; rank < segment_->ranks(); ++rank)
         if (rank != rank_ && (source == kAny || rank == source) &&
             segment_->presence(rank) == transport::Presence::dead)
-            check_peers(rank, "iprobe(" + from(source, tag) + ")", 0, [&] {
-                const std::lock_guard lock(mutex_);
-                check_alive();
-                return find(source, tag).has_value();
-            });
+            check_peers(
+                rank, "iprobe(" + from(source, tag) + ")", 0,
+                [&] {
+                    const std::lock_guard lock(mutex_);
+                    check_alive();
+                    return find(source, tag).has_value();
+                },
+                By::tests);
 }
 
 void Messenger::fail(Status status, const std::string &message) {

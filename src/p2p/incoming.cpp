@@ -11,11 +11,24 @@ using transport::Frame;
 using transport::Payload;
 
 void Messenger::begin(Receive &receive) {
-    ArrivedMessage *message = matcher_->post(receive);
+    auto *const message = static_cast<Arrived *>(matcher_->post(receive));
     if (message == nullptr)
         return;
+    if (waits_for_order(receive)) [[unlikely]]
+        return keep(receive, *message);
+    take(receive, message);
+}
+
+// Until its order has come to the receive.
+void Messenger::keep(Receive &receive, Arrived &message) {
+    receive.kept = &message;
+    receive.matched = true;
+    receive.taken.source = message.envelope.source;
+}
+
+void Messenger::take(Receive &receive, Arrived *message) {
     const auto again = [this](Arrived *what) { recycle(what); };
-    const std::unique_ptr<Arrived, decltype(again)> arrived(static_cast<Arrived *>(message), again);
+    const std::unique_ptr<Arrived, decltype(again)> arrived(message, again);
     const int source = arrived->envelope.source;
     if (arrived->own != nullptr) {
         deliver_own(receive, *arrived->own);
@@ -72,17 +85,21 @@ void Messenger::arrive(int source, const Frame &frame, const Payload &payload) {
     case Frame::request: {
         Arrived *arrived = new_arrived();
         arrived->envelope = {frame.context, source, frame.tag};
-        if (PostedReceive *receive = matcher_->arrive(*arrived)) {
+        auto *const receive = static_cast<Receive *>(matcher_->arrive(*arrived));
+        if (receive != nullptr && !waits_for_order(*receive)) {
             recycle(arrived);
-            deliver(static_cast<Receive &>(*receive), source, frame, payload);
+            deliver(*receive, source, frame, payload);
             if (frame.kind == Frame::message)
                 peer(source).in.release(transport::frame_bytes(frame.payload));
             return;
         }
+        if (receive != nullptr)
+            keep(*receive, *arrived);
+        else
+            note_unexpected();
         arrived->frame = frame;
         arrived->payload.resize(frame.payload);
         payload.copy(arrived->payload.data(), frame.payload);
-        note_unexpected();
         return;
     }
     case Frame::grant:
@@ -116,6 +133,7 @@ void Messenger::arrive(int source, const Frame &frame, const Payload &payload) {
             Receive &receive = *found->second;
             if (receive.device != nullptr)
                 return take_piece(receive, payload, frame.payload);
+            require_wait(receive);
             payload.copy(receive.data + receive.moved, frame.payload);
             receive.moved += frame.payload;
             if (receive.moved == receive.granted) {

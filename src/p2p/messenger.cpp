@@ -16,6 +16,7 @@ Messenger::Messenger(std::shared_ptr<transport::Segment> segment, int rank,
       notices_(notices), peers_(static_cast<std::size_t>(segment_->ranks())),
       matcher_(make_matcher(matching)), progress_thread_(*this) {
     idle_.reserve(kMostIdleEntries);
+    listed_.reserve(peers_.size());
 }
 
 Messenger::~Messenger() {
@@ -115,6 +116,7 @@ bool Messenger::test(Transfer &transfer) {
     if (!transfer.ended() && due)
         try {
             diagnose(transfer, still_ns, By::tests);
+            diagnose_orders();
         } catch (...) { // the error ends all transfers, also this one
             const std::lock_guard lock(mutex_);
             abandon_all(engine::post_exception(*segment_, rank_, exhausted_));
@@ -130,17 +132,21 @@ void Messenger::notify(std::span<Transfer *const> transfers, engine::Notice *not
             notices_.part_ended(notice, transfer->error);
         } else {
             transfer->notice = notice;
-            progress_thread_.add_urgent();
+            hurry(*transfer);
         }
     notices_.part_ended(notice, {}); // a request may have no transfers
 }
 
+// The progress thread does not wait for callers.
+void Messenger::hurry(Transfer &transfer) {
+    if (!transfer.urgent)
+        progress_thread_.add_urgent();
+    transfer.urgent = true;
+}
+
 void Messenger::complete(Transfer *transfer) {
     const std::optional<Error> error = transfer->error;
-    if (transfer->is_receive)
-        delete static_cast<Receive *>(transfer);
-    else
-        delete static_cast<Send *>(transfer);
+    free_transfer(transfer);
     if (error)
         throw *error;
 }
@@ -150,7 +156,8 @@ void Messenger::cancel(Transfer &transfer) {
     if (!transfer.is_receive || transfer.ended())
         return;
     auto &receive = static_cast<Receive &>(transfer);
-    if (receive.matched)
+    if (receive.matched || (receive.ordering != nullptr && receive.ordering->gate != nullptr &&
+                            receive.ordering->gate->holds()))
         return;
     matcher_->withdraw(receive);
     end(receive);
@@ -181,7 +188,7 @@ bool Messenger::progress() {
 }
 
 bool Messenger::something_to_do() const {
-    if (output_.load(std::memory_order_relaxed) || copies_.load(std::memory_order_relaxed))
+    if (output_.load(std::memory_order_relaxed) || asks_.load(std::memory_order_relaxed))
         return true;
     for (int first = 0; first < segment_->ranks(); first += 64)
         if (segment_->pending(rank_)[first / 64].load(std::memory_order_relaxed) != 0)
@@ -201,6 +208,7 @@ bool Messenger::advance() {
     try {
         moved = drain_all();
         moved = advance_copies() || moved;
+        moved = look_at_orders() || moved;
         const bool sent = !listed_.empty() && flush_all();
         moved = sent || moved;
         // There is room for more; and no answer may stay behind.
@@ -235,13 +243,15 @@ void Messenger::check_alive() {
 
 // From the store on, the caller may use its buffer and free the transfer.
 void Messenger::end(Transfer &transfer) {
+    if (transfer.ordering != nullptr) [[unlikely]]
+        leave_order(transfer);
     if (transfer.unattended)
         progress_thread_.remove_transfer();
     others_may_wait_ = others_may_wait_ || progress_thread_.has_callers();
-    if (transfer.notice != nullptr) {
+    if (transfer.urgent)
         progress_thread_.remove_urgent();
+    if (transfer.notice != nullptr)
         notices_.part_ended(transfer.notice, transfer.error);
-    }
     transfer.complete.store(true, std::memory_order_release);
 }
 
@@ -262,22 +272,31 @@ void Messenger::abandon() {
     await_copies(lock);
 }
 
+void Messenger::give_up(Transfer &transfer) {
+    transfer.error =
+        engine::interrupted(*failure_, options_.who, [&] { return "in " + progress_of(transfer); });
+}
+
+// Ends it, unless a copy for it has not ended.
+void Messenger::abandon(Transfer &transfer) {
+    if (transfer.copied)
+        return;
+    give_up(transfer);
+    end(transfer);
+}
+
+void Messenger::abandon(Arrived &message) {
+    if (message.own != nullptr)
+        abandon(*message.own);
+    recycle(&message);
+}
+
 // The communicator has failed: ends all transfers, whose buffers are not touched any more.  Those
 // whose copies have not ended follow later: see await_copies().
 void Messenger::abandon_all(const Error &error) {
     if (failure_)
         return;
     failure_ = error;
-    const auto give_up = [&](Transfer &transfer) {
-        transfer.error =
-            engine::interrupted(error, options_.who, [&] { return "in " + progress_of(transfer); });
-    };
-    const auto abandon = [&](Transfer &transfer) {
-        if (transfer.copied)
-            return;
-        give_up(transfer);
-        end(transfer);
-    };
     for (const Copied &each : copied_) {
         if (each.send != nullptr)
             give_up(*each.send);
@@ -286,12 +305,8 @@ void Messenger::abandon_all(const Error &error) {
     }
     while (PostedReceive *receive = matcher_->drain_receives())
         abandon(static_cast<Receive &>(*receive));
-    while (ArrivedMessage *message = matcher_->drain_messages()) {
-        auto *arrived = static_cast<Arrived *>(message);
-        if (arrived->own != nullptr)
-            abandon(*arrived->own);
-        recycle(arrived);
-    }
+    while (ArrivedMessage *message = matcher_->drain_messages())
+        abandon(static_cast<Arrived &>(*message));
     for (const auto &[id, send] : unanswered_)
         if (!send->queued) // else it follows below
             abandon(*send);
@@ -308,6 +323,7 @@ void Messenger::abandon_all(const Error &error) {
         each.granted.clear();
         each.answers.clear();
     }
+    abandon_orders();
     output_.store(false, std::memory_order_relaxed);
     listed_.clear();
     end_abandoned_copies();

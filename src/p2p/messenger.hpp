@@ -27,6 +27,7 @@
 #include <deque>
 #include <functional>
 #include <initializer_list>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -40,6 +41,7 @@
 #include "engine/failure.hpp"
 #include "p2p/device_copies.hpp"
 #include "p2p/matching/match_queue.hpp"
+#include "p2p/ordering.hpp"
 #include "p2p/progress_thread.hpp"
 #include "p2p/transfer.hpp"
 #include "transport/shm/heap.hpp"
@@ -75,6 +77,14 @@ public:
                          std::uint32_t context = kUser, const Purpose &purpose = {});
     Transfer *start_receive(void *data, std::size_t capacity, MemoryKind memory, int source,
                             int tag, std::uint32_t context = kUser, const Purpose &purpose = {});
+    // Messages in an order that a gate tells (ordering.hpp).  First they are prepared, which asks
+    // the driver of a device for what they need, then the caller closes the gate, then they begin,
+    // and the gate belongs to them.  The transfers are as above.
+    std::unique_ptr<Ordering> prepare_in_order(std::span<const Message> messages);
+    std::vector<Transfer *> begin_in_order(std::unique_ptr<Ordering> prepared,
+                                           std::shared_ptr<engine::Gate> gate);
+    // Returns when all such messages have ended.  The program begins no message any more.
+    void wait_for_orders();
     bool test(Transfer &transfer);
     // Returns when the transfer has ended, also if a failure of the communicator ended it.
     void wait(Transfer &transfer);
@@ -82,7 +92,8 @@ public:
     void notify(std::span<Transfer *const> transfers, engine::Notice *notice);
     // Throws the transfer's error, if it has one.
     void complete(Transfer *transfer);
-    // Ends a receive that no message has matched; does nothing to other transfers.
+    // Ends a receive that no message has matched, unless something waits for it in its order; does
+    // nothing to other transfers.
     void cancel(Transfer &transfer);
 
     // Waits until all output of this rank is in the mailboxes of ranks that are still there.
@@ -172,7 +183,9 @@ private:
     // outgoing.cpp
     void open_outbox(int dest);
     void begin(Send &send);
-    void begin_to_self(Send &send);
+    void go(Send &send);
+    void offer(Send &send);
+    Receive *offer_to_self(Send &send);
     bool announce(Peer &to, Send &send);
     void answer(int dest, transport::Frame::Kind kind, std::uint64_t id, std::uint64_t bytes = 0,
                 std::uint64_t where = 0, bool partly = false);
@@ -184,6 +197,8 @@ private:
 
     // incoming.cpp
     void begin(Receive &receive);
+    void take(Receive &receive, Arrived *message);
+    void keep(Receive &receive, Arrived &message);
     bool drain_all();
     bool drain(int source);
     void arrive(int source, const transport::Frame &frame, const transport::Payload &payload);
@@ -196,7 +211,22 @@ private:
     Arrived *new_arrived();
     void recycle(Arrived *arrived) noexcept;
 
+    // ordered.cpp
+    void attend(Transfer &transfer);
+    bool hold_back(Send &send);
+    void let_go(const Likeness &like);
+    bool look_at_orders();
+    void set_aside(Ordering &order);
+    void open(Ordering &order);
+    static void leave_order(Transfer &transfer);
+    void abandon_orders();
+    void free_stuck_orders();
+    const Transfer *most_doubtful(const Ordering &order) const;
+    void publish_for_orders(bool receives, int awaited);
+
     // device_messages.cpp
+    bool set_aside(Send &send);
+    static void read_from_copy(Send &send);
     void copy_at_once(DeviceCopies &by, Receive &receive, const void *from, std::size_t bytes,
                       Send *own = nullptr);
     void deliver_to_device(Receive &receive, int source, const transport::Frame &frame,
@@ -223,6 +253,10 @@ private:
     void advance_if_needed();
     void check_alive();
     void end(Transfer &transfer);
+    void hurry(Transfer &transfer);
+    void give_up(Transfer &transfer);
+    void abandon(Transfer &transfer);
+    void abandon(Arrived &message);
     void abandon_all(const Error &error);
     [[noreturn]] void fail_transfers(std::initializer_list<Transfer *> transfers);
     void leave_in_flight(Transfer &transfer);
@@ -235,15 +269,21 @@ private:
     // device_messages.cpp.  For host memory there is nothing to prepare.
     void prepare(Transfer &transfer, MemoryKind memory);
     void prepare(Send &send, MemoryKind memory);
+    void offer_piece(Send &send);
     void poll_executors();
+    // ordered.cpp
+    void prepare_in_order(Send &send, const Message &message);
+    void diagnose_orders();
     // diagnosis.cpp
     void publish_wait_state(transport::WaitState::Kind kind, int awaited);
+    transport::WaitState wait_state(transport::WaitState::Kind kind, int awaited) const;
     int awaited_by(const Transfer &transfer) const;
-    enum class By { waits, tests };
+    std::string in_words(int awaited) const;
+    enum class By { waits, tests, threads }; // threads: no caller
     void diagnose(const Transfer &transfer, std::uint64_t quiet_ns, By by = By::waits);
     void check_sources_live(int source, int tag);
     void check_peers(int awaited, const std::string &words, std::uint64_t quiet_ns,
-                     const std::function<bool()> &over);
+                     const std::function<bool()> &over, By by);
     [[noreturn]] void fail(Status status, const std::string &message);
     std::string from(int source, int tag) const;
 
@@ -269,12 +309,21 @@ private:
     std::unordered_map<std::uint64_t, Send *> unanswered_;
     std::unordered_map<std::uint64_t, Receive *> coming_;
     std::vector<Arrived *> idle_; // to be used again; has memory for kMostIdleEntries
+    // Messages in orders, and the sends that these hold back.
+    std::vector<std::shared_ptr<Ordering>> orders_; // oldest first
+    std::map<Likeness, std::deque<Send *>> held_back_;
+    std::atomic<bool> finishing_{false}; // the program begins no message any more
+    std::vector<const void *> closed_;   // for look_at_orders()
+    std::uint64_t orders_looked_ns_ = 0; // when they were last diagnosed
+    std::uint64_t published_ = 0;        // the last wait state that they published
+    std::size_t stuck_copies_ = 0;       // after a failure, copies on their way
+    std::uint64_t stuck_since_ns_ = 0;   // since when there are so many
     // Messages that executors copy, and the rings of the long ones that are sent and received.
     std::vector<Copied> copied_;
     StagingRings sent_, received_;
     std::shared_ptr<engine::Bell> bell_;                   // null: there were no such messages
-    std::atomic<bool> copies_{false};                      // copied_ is not empty
-    std::atomic<std::uint64_t> nap_ns_{transport::kNoNap}; // while copies are on their way
+    std::atomic<bool> asks_{false};                        // of copied_ or of orders_
+    std::atomic<std::uint64_t> nap_ns_{transport::kNoNap}; // while it does
     ProgressThread progress_thread_;                       // last: its thread uses all of the above
 };
 

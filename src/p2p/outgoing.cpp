@@ -16,8 +16,26 @@ void Messenger::open_outbox(int dest) {
 }
 
 void Messenger::begin(Send &send) {
-    if (send.dest == rank_)
-        return begin_to_self(send);
+    if (!hold_back(send))
+        go(send);
+}
+
+// If this throws, the send has ended.
+void Messenger::go(Send &send) {
+    Receive *taker = nullptr; // on this rank
+    try {
+        if (send.dest == rank_)
+            taker = offer_to_self(send);
+        else
+            offer(send);
+    } catch (...) {
+        fail_transfers({&send});
+    }
+    if (taker != nullptr)
+        deliver_own(*taker, send);
+}
+
+void Messenger::offer(Send &send) {
     open_outbox(send.dest);
     Peer &to = peer(send.dest);
     if (to.announcements.empty() && announce(to, send)) {
@@ -28,19 +46,24 @@ void Messenger::begin(Send &send) {
     list(send.dest);
 }
 
-void Messenger::begin_to_self(Send &send) {
+// Gives the receive that takes it now, if there is one.
+Receive *Messenger::offer_to_self(Send &send) {
     Arrived *arrived = new_arrived();
     arrived->envelope = send.envelope;
-    if (PostedReceive *receive = matcher_->arrive(*arrived)) {
-        recycle(arrived);
-        return deliver_own(static_cast<Receive &>(*receive), send);
+    if (auto *const receive = static_cast<Receive *>(matcher_->arrive(*arrived))) {
+        if (!waits_for_order(*receive)) {
+            recycle(arrived);
+            return receive;
+        }
+        keep(*receive, *arrived);
+    } else {
+        note_unexpected();
     }
-    note_unexpected();
     const std::size_t size = transport::frame_bytes(send.bytes);
     if (send.bytes > kEagerBytes || own_stored_ + size > kStoredBytes) {
         arrived->own = &send;
         arrived->frame.bytes = send.bytes;
-        return;
+        return nullptr;
     }
     own_stored_ += size;
     arrived->frame = {Frame::message,
@@ -52,6 +75,7 @@ void Messenger::begin_to_self(Send &send) {
                       0};
     arrived->payload.assign(send.data, send.data + send.bytes);
     end(send);
+    return nullptr;
 }
 
 // Puts the first frame of a message into the receiver's mailbox; false if the mailbox is full.
@@ -110,6 +134,7 @@ bool Messenger::flush(int dest) {
         Send &send = *to.granted.front();
         const std::size_t size = std::min<std::uint64_t>(send.ready - send.moved, kPieceBytes);
         const Frame frame{Frame::data, 0, 0, static_cast<std::uint32_t>(size), 0, send.where, 0};
+        require_wait(send);
         if (!to.out.put(frame,
                         send.copied ? send.device->ring->at(send.moved) : send.data + send.moved))
             break;

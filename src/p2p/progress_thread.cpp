@@ -19,8 +19,9 @@ public:
         return !progress_thread_.wanted() || progress_thread_.messenger_.advance();
     }
     std::uint64_t longest_nap() const override { return progress_thread_.messenger_.longest_nap(); }
-    // Only a caller that waits for a transfer diagnoses a long wait.
-    void diagnose(std::uint64_t) override {}
+    // Only a caller that waits for a transfer diagnoses a long wait; but no caller need wait for
+    // those in an order.
+    void diagnose(std::uint64_t) override { progress_thread_.messenger_.diagnose_orders(); }
 
 private:
     ProgressThread &progress_thread_;
@@ -76,6 +77,7 @@ void ProgressThread::run() {
         try {
             Driving driving(*this);
             transport::wait(*messenger_.segment_, messenger_.rank_, driving, transport::kHelper);
+            messenger_.diagnose_orders();
         } catch (...) {
             const Error error = engine::post_exception(*messenger_.segment_, messenger_.rank_,
                                                        messenger_.exhausted_);

@@ -37,6 +37,8 @@ struct Purpose {
     bool exact() const { return name != nullptr; }
 };
 
+struct Ordering;
+
 struct Transfer {
     Transfer(const Purpose &why, bool receives) : purpose(why), is_receive(receives) {}
     Transfer(const Transfer &) = delete;
@@ -52,6 +54,10 @@ struct Transfer {
     engine::Notice *notice = nullptr; // null: none is wanted
     std::uint64_t moved = 0;          // bytes that have travelled piece by piece so far
     bool unattended = false;          // maybe no caller waits for it: the progress thread moves it
+    bool urgent = false;              // and does not wait for callers
+    Ordering *ordering = nullptr;     // null: it has none (ordering.hpp)
+    std::size_t place = 0;            // there
+    std::uint64_t released_ns = 0;    // when no order has held it back any more; 0: none has
     std::unique_ptr<DeviceCopies> device; // null: the CPU reads and writes the buffer
     bool copied = false;                  // an executor copies for it: the messenger lists it there
     // If the caller only tests: when it last looked for a failure, and since when no byte has
@@ -64,15 +70,16 @@ struct Send : Transfer {
         : Transfer(why, false), data(static_cast<const std::byte *>(from)), bytes(length),
           envelope(as), dest(to) {}
 
-    const std::byte *data; // of a short message on a device: `host_copy`
+    const std::byte *data; // `host_copy` if that holds the data
     const std::size_t bytes;
     const Envelope envelope;
     const int dest;
-    std::unique_ptr<std::byte[]> host_copy;
-    std::uint64_t granted = 0, where = 0; // from the CTS: the wanted bytes, and the receive's id
-    bool partly = false;                  // more bytes will be granted
-    std::uint64_t ready = 0;              // of the granted bytes: they are in host memory
-    bool queued = false;                  // in the queue of messages that have ready bytes
+    std::unique_ptr<std::byte[]> host_copy; // null: none is made
+    bool held_back = false;                 // until the order of a send has come to that
+    std::uint64_t granted = 0, where = 0;   // from the CTS: the wanted bytes, and the receive's id
+    bool partly = false;                    // more bytes will be granted
+    std::uint64_t ready = 0;                // of the granted bytes: they are in host memory
+    bool queued = false;                    // in the queue of messages that have ready bytes
 };
 
 struct Receive : Transfer, PostedReceive {
@@ -84,8 +91,16 @@ struct Receive : Transfer, PostedReceive {
     std::byte *const data;
     const std::size_t capacity;
     bool matched = false;
-    Taken taken;               // once matched
-    std::uint64_t granted = 0; // bytes to come piece by piece, as far as they were granted
+    Taken taken;                    // once matched
+    ArrivedMessage *kept = nullptr; // the matched message, which waits for the receive's order
+    std::uint64_t granted = 0;      // bytes to come piece by piece, as far as they were granted
 };
+
+inline void free_transfer(Transfer *transfer) {
+    if (transfer->is_receive)
+        delete static_cast<Receive *>(transfer);
+    else
+        delete static_cast<Send *>(transfer);
+}
 
 } // namespace stretto::p2p

@@ -31,6 +31,7 @@ public:
                     looked = now;
                     if (!over())
                         diagnose(0);
+                    messenger_.diagnose_orders();
                 }
             }
         } catch (...) {
@@ -131,6 +132,31 @@ void Messenger::close() {
     }
 }
 
+void Messenger::wait_for_orders() {
+    class ForOrders final : public Waiting {
+    public:
+        explicit ForOrders(Messenger &messenger) : Waiting(messenger) {}
+        bool attempt() override {
+            messenger_.poll_executors();
+            const std::lock_guard lock(messenger_.mutex_);
+            return messenger_.advance() || messenger_.orders_.empty();
+        }
+        bool over() override {
+            const std::lock_guard lock(messenger_.mutex_);
+            return messenger_.orders_.empty();
+        }
+        std::uint64_t progress() override { return 0; }
+        void look(std::uint64_t) override { messenger_.diagnose_orders(); }
+    };
+    finishing_ = true;
+    try {
+        ForOrders(*this).complete();
+    } catch (const Error &) { // all have ended with it
+        std::unique_lock lock(mutex_);
+        await_copies(lock);
+    }
+}
+
 std::optional<Taken> Messenger::probe(int source, int tag) {
     constexpr std::uint64_t kLookNs = 10 * transport::kSuspiciousNs;
     receive_from_hosts();
@@ -178,7 +204,7 @@ Taken Messenger::wait_for(int source, int tag) {
         void look(std::uint64_t quiet_ns) override {
             const std::string words = "probe(" + messenger_.from(source_, tag_) + ")";
             messenger_.publish_wait_state(transport::WaitState::incoming, source_);
-            messenger_.check_peers(source_, words, quiet_ns, [this] { return over(); });
+            messenger_.check_peers(source_, words, quiet_ns, [this] { return over(); }, By::waits);
         }
         std::optional<Taken> found;
 

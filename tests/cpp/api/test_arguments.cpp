@@ -305,6 +305,7 @@ TEST_CASE("no function is left out") {
                                           "stretto_cuda_free",          // device/test_memory
                                           "stretto_stream_begin",       // device/test_order
                                           "stretto_stream_follow",      // device/test_order
+                                          "stretto_stream_wait", // device/test_ordered_messages
                                           "stretto_stream_end"};
     const auto text_of = [](const std::filesystem::path &path) {
         std::ostringstream text;

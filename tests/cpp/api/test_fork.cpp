@@ -132,18 +132,19 @@ Calls calls_of(Parent &parent) {
          [=] { return stretto_set_stall_callback(comm, nullptr, nullptr, 0, 1); }},
     };
     if (parent.request != nullptr)
-        calls.insert(calls.end(),
-                     {{"start", [&parent] { return stretto_start(parent.request); }},
-                      {"wait", [&parent] { return stretto_wait(&parent.request); }},
-                      {"wait_for", [&parent] { return stretto_wait_for(&parent.request, 1); }},
-                      {"test", [&parent] { return stretto_test(&parent.request, &known); }},
-                      {"notify",
-                       [&parent] {
-                           return stretto_request_notify(
-                               parent.request, [](stretto_status, const char *, void *) {},
-                               nullptr);
-                       }},
-                      {"free", [&parent] { return stretto_request_free(&parent.request); }}});
+        calls.insert(
+            calls.end(),
+            {{"start", [&parent] { return stretto_start(parent.request); }},
+             {"wait", [&parent] { return stretto_wait(&parent.request); }},
+             {"wait_for", [&parent] { return stretto_wait_for(&parent.request, 1); }},
+             {"test", [&parent] { return stretto_test(&parent.request, &known); }},
+             {"notify",
+              [&parent] {
+                  return stretto_request_notify(
+                      parent.request, [](stretto_status, const char *, void *) {}, nullptr);
+              }},
+             {"stream_wait", [&parent] { return stretto_stream_wait(nullptr, parent.request); }},
+             {"free", [&parent] { return stretto_request_free(&parent.request); }}});
     for (const test::CallKind &kind : test::call_kinds())
         calls.emplace_back(kind.name, [comm, call = kind.call] {
             return call(comm, {a, b, 1, STRETTO_FLOAT64, STRETTO_SUM, 0});

@@ -4,10 +4,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <random>
 #include <vector>
 
 #include "device/on_device.hpp"
+#include "device/streams_of_program.hpp"
 #include "support/buffer.hpp"
 #include "support/world.hpp"
 
@@ -87,16 +89,46 @@ Sizes sizes_of(unsigned seed, int rank, int ranks, bool sends) {
     return result;
 }
 
-// Bits of the seed: nonblocking, packed, in place; and, by rank, which buffers are on the device.
+// Bits of the seed: nonblocking, packed, in place; and, by rank, which buffers are on the device,
+// and whether a nonblocking call is ordered by a stream.
 struct Way {
     Way(unsigned seed, int rank)
         : overlaps((seed & 1) != 0), packed((seed & 2) != 0), in_place((seed & 4) != 0),
           sends_device((seed + static_cast<unsigned>(rank)) % 3 != 0),
-          receives_device((seed + static_cast<unsigned>(rank) * 2) % 5 > 1) {}
-    bool overlaps, packed, in_place, sends_device, receives_device;
+          receives_device((seed + static_cast<unsigned>(rank) * 2) % 5 > 1),
+          ordered((seed / 2 + static_cast<unsigned>(rank)) % 4 != 0) {}
+    bool overlaps, packed, in_place, sends_device, receives_device, ordered;
 };
 
-void play_alltoallv(stretto_comm comm, unsigned seed) {
+// A nonblocking call, whose buffers are written before, belongs to a stream that stands still until
+// the request is waited for.
+class MaybeOrdered {
+public:
+    MaybeOrdered(test::OnDevice &device, bool ordered) {
+        device.settle(); // streams of the test do not wait for what buffers were given
+        if (!ordered)
+            return;
+        stream_.emplace();
+        check(stretto_stream_begin(stream_->handle()));
+    }
+    void wait(stretto_request &request) {
+        if (!stream_)
+            return check(stretto_wait(&request));
+        check(stretto_stream_end());
+        int done = 0;
+        check(stretto_test(&request, &done));
+        CHECK((done == 0 || request == nullptr));
+        stream_->open();
+        check(stretto_wait(&request));
+    }
+
+    void *handle() const { return stream_->handle(); }
+
+private:
+    std::optional<test::Stream> stream_;
+};
+
+void play_alltoallv(test::OnDevice &device, stretto_comm comm, unsigned seed) {
     const int rank = stretto_rank(comm), ranks = stretto_size(comm);
     const Way way(seed, rank);
     Parts send(comm, sizes_of(seed, rank, ranks, true), way.packed, way.sends_device),
@@ -105,23 +137,23 @@ void play_alltoallv(stretto_comm comm, unsigned seed) {
     send.fill(leaves);
     const Sizes from = send.places(), to = recv.places();
     stretto_request request = nullptr;
+    void *const sent = send.buffer.data(), *const received = recv.buffer.data();
     if (way.overlaps) {
-        check(stretto_ialltoallv(comm, send.buffer.data(), send.counts.data(),
-                                 way.packed ? nullptr : from.data(), recv.buffer.data(),
-                                 recv.counts.data(), way.packed ? nullptr : to.data(),
+        MaybeOrdered order(device, way.ordered);
+        check(stretto_ialltoallv(comm, sent, send.counts.data(), way.packed ? nullptr : from.data(),
+                                 received, recv.counts.data(), way.packed ? nullptr : to.data(),
                                  STRETTO_INT32, &request));
-        check(stretto_wait(&request));
+        order.wait(request);
     } else {
-        check(stretto_alltoallv(comm, send.buffer.data(), send.counts.data(),
-                                way.packed ? nullptr : from.data(), recv.buffer.data(),
-                                recv.counts.data(), way.packed ? nullptr : to.data(),
+        check(stretto_alltoallv(comm, sent, send.counts.data(), way.packed ? nullptr : from.data(),
+                                received, recv.counts.data(), way.packed ? nullptr : to.data(),
                                 STRETTO_INT32));
     }
     CHECK(send.holds(leaves));
     CHECK(recv.holds([&](int r, std::size_t i) { return element(r, rank, i); }));
 }
 
-void play_rooted(stretto_comm comm, unsigned seed, int root) {
+void play_rooted(test::OnDevice &device, stretto_comm comm, unsigned seed, int root) {
     const int rank = stretto_rank(comm), ranks = stretto_size(comm);
     const Way way(seed, rank);
     const bool in_place = way.in_place && rank == root;
@@ -134,10 +166,6 @@ void play_rooted(stretto_comm comm, unsigned seed, int root) {
     const std::size_t *const where = rank == root && !way.packed ? places.data() : nullptr;
     void *const buffer = rank == root ? all.buffer.data() : nullptr;
     stretto_request request = nullptr;
-    const auto finish = [&](stretto_status status) {
-        check(status);
-        check(stretto_wait(&request));
-    };
 
     Numbers own(comm, own_count, false, 4, way.sends_device);
     for (std::size_t i = 0; i < own_count; ++i)
@@ -148,10 +176,12 @@ void play_rooted(stretto_comm comm, unsigned seed, int root) {
         (void)all.buffer.data();
     }
     const void *const send = in_place ? STRETTO_IN_PLACE : own.data();
-    if (way.overlaps)
-        finish(stretto_igatherv(comm, send, own_count, buffer, counts, where, STRETTO_INT32, root,
-                                &request));
-    else
+    if (way.overlaps) {
+        MaybeOrdered order(device, way.ordered);
+        check(stretto_igatherv(comm, send, own_count, buffer, counts, where, STRETTO_INT32, root,
+                               &request));
+        order.wait(request);
+    } else
         check(stretto_gatherv(comm, send, own_count, buffer, counts, where, STRETTO_INT32, root));
     if (rank == root)
         CHECK(all.holds(whole));
@@ -159,10 +189,12 @@ void play_rooted(stretto_comm comm, unsigned seed, int root) {
     Numbers back(comm, own_count, false, 60, !way.sends_device);
     (void)(rank == root ? all.buffer.data() : nullptr);
     void *const recv = in_place ? const_cast<void *>(STRETTO_IN_PLACE) : back.data();
-    if (way.overlaps)
-        finish(stretto_iscatterv(comm, buffer, counts, where, recv, own_count, STRETTO_INT32, root,
-                                 &request));
-    else
+    if (way.overlaps) {
+        MaybeOrdered order(device, way.ordered);
+        check(stretto_iscatterv(comm, buffer, counts, where, recv, own_count, STRETTO_INT32, root,
+                                &request));
+        order.wait(request);
+    } else
         check(stretto_scatterv(comm, buffer, counts, where, recv, own_count, STRETTO_INT32, root));
     bool right = back.guards_hold();
     for (std::size_t i = 0; i < own_count; ++i)
@@ -172,22 +204,22 @@ void play_rooted(stretto_comm comm, unsigned seed, int root) {
 
 } // namespace
 
-TEST_CASE("parts of all sizes reach their places, from any memory to any") {
-    const test::OnDevice device(test::OnDevice::Buffers::asked);
+TEST_CASE("parts of all sizes reach their places, from any memory to any, in any order") {
+    test::OnDevice device(test::OnDevice::Buffers::asked);
     for (const int ranks : {1, 2, 3, 5})
-        test::with_ranks(ranks, [ranks](stretto_comm comm) {
+        test::with_ranks(ranks, [&](stretto_comm comm) {
             for (unsigned seed = 0; seed < 24; ++seed) {
-                play_alltoallv(comm, seed);
-                play_rooted(comm, seed, static_cast<int>(seed) % ranks);
+                play_alltoallv(device, comm, seed);
+                play_rooted(device, comm, seed, static_cast<int>(seed) % ranks);
             }
         });
 }
 
 TEST_CASE("alltoallv in place on the device exchanges parts of one size for each pair") {
-    const test::OnDevice device(test::OnDevice::Buffers::asked);
+    test::OnDevice device(test::OnDevice::Buffers::asked);
     for (const std::size_t unit :
          {std::size_t{0}, std::size_t{1}, std::size_t{3000}, std::size_t{90'000}})
-        test::with_ranks(3, [unit](stretto_comm comm) {
+        test::with_ranks(3, [&](stretto_comm comm) {
             const int rank = stretto_rank(comm);
             const auto size = [&](int r) { return static_cast<std::size_t>(r + rank) * unit + 1; };
             Parts recv(comm, {size(0), size(1), size(2)}, false, rank != 1);
@@ -196,12 +228,50 @@ TEST_CASE("alltoallv in place on the device exchanges parts of one size for each
             check(stretto_alltoallv(comm, STRETTO_IN_PLACE, nullptr, nullptr, recv.buffer.data(),
                                     recv.counts.data(), places.data(), STRETTO_INT32));
             CHECK(recv.holds([&](int r, std::size_t i) { return element(r, rank, i); }));
+            for (const bool ordered : {true, rank == 0}) { // and back, twice
+                void *const data = recv.buffer.data();
+                MaybeOrdered order(device, ordered);
+                stretto_request request = nullptr;
+                check(stretto_ialltoallv(comm, STRETTO_IN_PLACE, nullptr, nullptr, data,
+                                         recv.counts.data(), places.data(), STRETTO_INT32,
+                                         &request));
+                order.wait(request);
+            }
+            CHECK(recv.holds([&](int r, std::size_t i) { return element(r, rank, i); }));
         });
 }
 
+TEST_CASE("they take their turn among calls of a stream that stands still") {
+    test::OnDevice device(test::OnDevice::Buffers::asked);
+    constexpr std::size_t kCount = 1003;
+    test::with_ranks(3, [&](stretto_comm comm) {
+        const int rank = stretto_rank(comm);
+        Numbers x(comm, kCount, false, 0, true), y(comm, 3 * kCount, false, 0, true);
+        for (std::size_t i = 0; i < kCount; ++i)
+            x.set(i, rank + static_cast<std::int32_t>(i));
+        const Sizes counts(3, kCount), same_place(3, 0);
+        void *const from = x.data(), *const to = y.data();
+        MaybeOrdered order(device, true);
+        for (int call = 0; call < 3; ++call) { // sums, then all get that of each
+            check(stretto_iallreduce(comm, STRETTO_IN_PLACE, from, kCount, STRETTO_INT32,
+                                     STRETTO_SUM, nullptr));
+            check(stretto_ialltoallv(comm, from, counts.data(), same_place.data(), to,
+                                     counts.data(), nullptr, STRETTO_INT32, nullptr));
+        }
+        stretto_request last = nullptr;
+        check(stretto_ibarrier(comm, &last));
+        order.wait(last);
+        check(stretto_stream_synchronize(from, order.handle()));
+        bool right = true;
+        for (std::size_t i = 0; i < 3 * kCount; ++i)
+            right = right && y.get(i) == 27 * (1 + static_cast<std::int32_t>(i % kCount));
+        CHECK(right);
+    });
+}
+
 TEST_CASE("they take their turn among calls on the device, in flight or not") {
-    const test::OnDevice device;
-    test::with_ranks(3, [](stretto_comm comm) {
+    test::OnDevice device;
+    test::with_ranks(3, [&](stretto_comm comm) {
         const int rank = stretto_rank(comm);
         constexpr std::size_t kCount = 100'003;
         for (unsigned seed = 0; seed < 4; ++seed) {
@@ -220,7 +290,7 @@ TEST_CASE("they take their turn among calls on the device, in flight or not") {
             check(stretto_ialltoallv(comm, send.buffer.data(), send.counts.data(), nullptr,
                                      recv.buffer.data(), recv.counts.data(), nullptr, STRETTO_INT32,
                                      &requests[1]));
-            play_alltoallv(comm, seed);
+            play_alltoallv(device, comm, seed);
             for (const int i : {rank % 2, 1 - rank % 2})
                 check(stretto_wait(&requests[i]));
             bool right = true;
