@@ -27,8 +27,8 @@ struct Pending {
     std::shared_ptr<void> what;        // the call and its buffers
     bool persistent = false;
     bool running = false;
-    bool of_messages = false;
-    bool claimed = false; // a thread waits for it
+    bool of_messages = false; // for which no stream waits: they may never be matched
+    bool claimed = false;     // a thread waits for it
     stretto_message message{-1, -1, 0};
     std::optional<Error> error; // with which it ended when the communicator was finalized
 };

@@ -50,21 +50,28 @@ nb::tuple recv(const Communicator &self, nb::handle array, int source, int tag,
     return tuple_of(message);
 }
 
-Request isend(const Communicator &self, nb::handle array, int dest, int tag) {
-    auto kept = std::make_shared<Buffer>(array, Buffer::Use::read, "buffer");
+// `stream`: as the module says; `waits`: whether it waits for the end of the message.
+Request isend(const Communicator &self, nb::handle array, int dest, int tag, StreamNumber stream,
+              bool waits) {
+    auto kept = std::make_shared<Buffer>(array, Buffer::Use::read, "buffer", stream);
     const Buffer &buffer = *kept;
-    return begin(self.handle, kept, true, [&](stretto_comm comm, Pending &pending) {
-        return stretto_isend(comm, buffer.data(), buffer.count(), buffer.dtype(), dest, tag,
-                             &pending.request);
+    return begin(self.handle, kept, !stream || !waits, [&](stretto_comm comm, Pending &pending) {
+        return in_order_of(stream, waits, [&] {
+            return stretto_isend(comm, buffer.data(), buffer.count(), buffer.dtype(), dest, tag,
+                                 &pending.request);
+        });
     });
 }
 
-Request irecv(const Communicator &self, nb::handle array, int source, int tag) {
-    auto kept = std::make_shared<Buffer>(array, Buffer::Use::write, "buffer");
+Request irecv(const Communicator &self, nb::handle array, int source, int tag, StreamNumber stream,
+              bool waits) {
+    auto kept = std::make_shared<Buffer>(array, Buffer::Use::write, "buffer", stream);
     const Buffer &buffer = *kept;
-    return begin(self.handle, kept, true, [&](stretto_comm comm, Pending &pending) {
-        return stretto_irecv(comm, buffer.data(), buffer.count(), buffer.dtype(), source, tag,
-                             &pending.message, &pending.request);
+    return begin(self.handle, kept, !stream || !waits, [&](stretto_comm comm, Pending &pending) {
+        return in_order_of(stream, waits, [&] {
+            return stretto_irecv(comm, buffer.data(), buffer.count(), buffer.dtype(), source, tag,
+                                 &pending.message, &pending.request);
+        });
     });
 }
 
@@ -87,10 +94,10 @@ nb::object iprobe(const Communicator &self, int source, int tag) {
 // A buffer with a part for each rank.  Without an array there are none: another rank has them.
 struct Parts {
     Parts(nb::handle array, Buffer::Use use, const char *what, std::optional<Sizes> sizes,
-          std::optional<Sizes> places, int ranks) {
+          std::optional<Sizes> places, int ranks, StreamNumber stream) {
         if (array.is_none())
             return;
-        buffer = Buffer(array, use, what);
+        buffer = Buffer(array, use, what, stream);
         const auto parts = static_cast<std::size_t>(ranks);
         if (!sizes || sizes->size() != parts || (places && places->size() != parts))
             refuse(std::string(what) + ": a count for each of " + std::to_string(ranks) +
@@ -126,66 +133,77 @@ struct Rooted {
 
 std::shared_ptr<Rooted> rooted(const Communicator &self, bool gathers, nb::handle own,
                                nb::handle all, std::optional<Sizes> counts,
-                               std::optional<Sizes> displacements) {
+                               std::optional<Sizes> displacements, StreamNumber stream) {
     auto what = std::make_shared<Rooted>(Rooted{
         Buffer(),
         Parts(all, gathers ? Buffer::Use::write : Buffer::Use::read, gathers ? "recv" : "send",
-              std::move(counts), std::move(displacements), self.handle->size()),
+              std::move(counts), std::move(displacements), self.handle->size(), stream),
         own.is_none()});
     if (!what->in_place)
         what->own = Buffer(own, gathers ? Buffer::Use::read : Buffer::Use::write,
-                           gathers ? "send" : "recv");
+                           gathers ? "send" : "recv", stream);
     if (what->all.here() && !what->in_place && what->own.dtype() != what->all.buffer.dtype())
         refuse("send and recv hold elements of different types");
     return what;
 }
 
 Request gatherv(const Communicator &self, nb::handle own, nb::handle all,
-                std::optional<Sizes> counts, std::optional<Sizes> displacements, int root) {
-    const auto kept = rooted(self, true, own, all, std::move(counts), std::move(displacements));
+                std::optional<Sizes> counts, std::optional<Sizes> displacements, int root,
+                StreamNumber stream) {
+    const auto kept =
+        rooted(self, true, own, all, std::move(counts), std::move(displacements), stream);
     const Rooted &what = *kept;
     return begin(self.handle, kept, false, [&](stretto_comm comm, Pending &pending) {
-        return stretto_igatherv(comm, what.in_place ? STRETTO_IN_PLACE : what.own.data(),
-                                what.in_place ? 0 : what.own.count(), what.all.buffer.data(),
-                                what.all.sizes(), what.all.places(), what.dtype(), root,
-                                &pending.request);
+        return in_order_of(stream, self.handle->streams_wait, [&] {
+            return stretto_igatherv(comm, what.in_place ? STRETTO_IN_PLACE : what.own.data(),
+                                    what.in_place ? 0 : what.own.count(), what.all.buffer.data(),
+                                    what.all.sizes(), what.all.places(), what.dtype(), root,
+                                    &pending.request);
+        });
     });
 }
 
 Request scatterv(const Communicator &self, nb::handle own, nb::handle all,
-                 std::optional<Sizes> counts, std::optional<Sizes> displacements, int root) {
-    const auto kept = rooted(self, false, own, all, std::move(counts), std::move(displacements));
+                 std::optional<Sizes> counts, std::optional<Sizes> displacements, int root,
+                 StreamNumber stream) {
+    const auto kept =
+        rooted(self, false, own, all, std::move(counts), std::move(displacements), stream);
     const Rooted &what = *kept;
     return begin(self.handle, kept, false, [&](stretto_comm comm, Pending &pending) {
-        return stretto_iscatterv(
-            comm, what.all.buffer.data(), what.all.sizes(), what.all.places(),
-            what.in_place ? const_cast<void *>(STRETTO_IN_PLACE) : what.own.data(),
-            what.in_place ? 0 : what.own.count(), what.dtype(), root, &pending.request);
+        return in_order_of(stream, self.handle->streams_wait, [&] {
+            return stretto_iscatterv(
+                comm, what.all.buffer.data(), what.all.sizes(), what.all.places(),
+                what.in_place ? const_cast<void *>(STRETTO_IN_PLACE) : what.own.data(),
+                what.in_place ? 0 : what.own.count(), what.dtype(), root, &pending.request);
+        });
     });
 }
 
 Request alltoallv(const Communicator &self, nb::handle send_array, std::optional<Sizes> send_counts,
                   std::optional<Sizes> send_displacements, nb::handle recv_array,
-                  std::optional<Sizes> recv_counts, std::optional<Sizes> recv_displacements) {
+                  std::optional<Sizes> recv_counts, std::optional<Sizes> recv_displacements,
+                  StreamNumber stream) {
     struct What {
         Parts send, recv;
     };
     const int size = self.handle->size();
     const auto kept = std::make_shared<What>(
         What{Parts(send_array, Buffer::Use::read, "send", std::move(send_counts),
-                   std::move(send_displacements), size),
+                   std::move(send_displacements), size, stream),
              Parts(recv_array, Buffer::Use::write, "recv", std::move(recv_counts),
-                   std::move(recv_displacements), size)});
+                   std::move(recv_displacements), size, stream)});
     const What &what = *kept;
     if (what.send.here() && what.send.buffer.dtype() != what.recv.buffer.dtype())
         refuse("send and recv hold elements of different types");
     if (what.send.here() && what.send.buffer.overlaps(what.recv.buffer))
         refuse("send and recv overlap; pass IN_PLACE as send to work in place");
     return begin(self.handle, kept, false, [&](stretto_comm comm, Pending &pending) {
-        return stretto_ialltoallv(
-            comm, what.send.here() ? what.send.buffer.data() : STRETTO_IN_PLACE, what.send.sizes(),
-            what.send.places(), what.recv.buffer.data(), what.recv.sizes(), what.recv.places(),
-            what.recv.buffer.dtype(), &pending.request);
+        return in_order_of(stream, self.handle->streams_wait, [&] {
+            return stretto_ialltoallv(
+                comm, what.send.here() ? what.send.buffer.data() : STRETTO_IN_PLACE,
+                what.send.sizes(), what.send.places(), what.recv.buffer.data(), what.recv.sizes(),
+                what.recv.places(), what.recv.buffer.dtype(), &pending.request);
+        });
     });
 }
 
@@ -245,17 +263,19 @@ void bind_messages(nb::module_ &module, nb::class_<Communicator> &communicator) 
     module.attr("UNDEFINED") = STRETTO_UNDEFINED;
     communicator.def("send", &send, "buffer"_a, "dest"_a, "tag"_a, "timeout"_a = nb::none())
         .def("recv", &recv, "buffer"_a, "source"_a, "tag"_a, "timeout"_a = nb::none())
-        .def("isend", &isend, "buffer"_a, "dest"_a, "tag"_a)
-        .def("irecv", &irecv, "buffer"_a, "source"_a, "tag"_a)
+        .def("isend", &isend, "buffer"_a, "dest"_a, "tag"_a, "stream"_a = nb::none(),
+             "waits"_a = true)
+        .def("irecv", &irecv, "buffer"_a, "source"_a, "tag"_a, "stream"_a = nb::none(),
+             "waits"_a = true)
         .def("probe", &probe, "source"_a, "tag"_a, "timeout"_a = nb::none())
         .def("iprobe", &iprobe, "source"_a, "tag"_a)
         .def("gatherv", &gatherv, "own"_a.none(), "all"_a.none(), "counts"_a.none(),
-             "displacements"_a.none(), "root"_a)
+             "displacements"_a.none(), "root"_a, "stream"_a = nb::none())
         .def("scatterv", &scatterv, "own"_a.none(), "all"_a.none(), "counts"_a.none(),
-             "displacements"_a.none(), "root"_a)
+             "displacements"_a.none(), "root"_a, "stream"_a = nb::none())
         .def("alltoallv", &alltoallv, "send"_a.none(), "send_counts"_a.none(),
              "send_displacements"_a.none(), "recv"_a, "recv_counts"_a,
-             "recv_displacements"_a.none())
+             "recv_displacements"_a.none(), "stream"_a = nb::none())
         .def("split", &split, "color"_a, "key"_a)
         .def("dup", &dup)
         .def("create_group", &create_group, "ranks"_a, "tag"_a)

@@ -77,6 +77,17 @@ bool Request::test() {
     return !pending_->running;
 }
 
+void Request::wait_in(std::uintptr_t stream) {
+    if (pending_->error)
+        throw *pending_->error;
+    if (!pending_->running)
+        return;
+    const Claim claim(*pending_);
+    handle_->call([&](stretto_comm) {
+        return stretto_stream_wait(reinterpret_cast<void *>(stream), pending_->request);
+    });
+}
+
 bool Request::notify(nb::object function) {
     if (!pending_->running || pending_->claimed)
         return false;
@@ -107,6 +118,7 @@ void bind_request(nb::module_ &module) {
         .def("start", &Request::start)
         .def("wait", &Request::wait, "timeout"_a = nb::none())
         .def("test", &Request::test)
+        .def("wait_in", &Request::wait_in, "stream"_a)
         .def("notify", &Request::notify, "function"_a)
         .def("message", &Request::message);
 }

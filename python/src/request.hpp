@@ -2,6 +2,7 @@
 // _core.Request: a call that runs while Python does something else.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <nanobind/nanobind.h>
 #include <optional>
@@ -21,6 +22,8 @@ public:
     void start();
     void wait(std::optional<double> timeout);
     bool test();
+    // What the stream is given from now on begins when the call has ended.
+    void wait_in(std::uintptr_t stream);
     // Calls `function` without arguments, from a thread of its own, when the call has ended.  False
     // if it is not running, or a thread waits for it: then nothing is called.
     bool notify(nanobind::object function);

@@ -13,6 +13,7 @@ from stretto.arrays import AnyArray, Given, listed
 from stretto.data import form_of
 from stretto.errors import ArgumentError
 from stretto.request import InPlace, Request
+from stretto.streams import AnyStream, handle_of
 
 Counts = Sequence[int]
 
@@ -54,16 +55,18 @@ class Exchanges:
         recv: AnyArray | None = None,
         displacements: Counts | None = None,
         root: int = 0,
+        *,
+        stream: AnyStream | None = None,
     ) -> Request:
-        """Starts a `gatherv`."""
-        own = _given(send)
+        """Starts a `gatherv`; stream: as of `iallreduce`."""
+        own, order = _given(send), handle_of(stream)
         if self.rank != root:
-            return Request(self._core.gatherv(own, None, None, None, root), None)
+            return Request(self._core.gatherv(own, None, None, None, root, order), None)
         if recv is None:
             recv = _room(send, counts, displacements)
         counts = listed(counts)
         places = listed(displacements)
-        return Request(self._core.gatherv(own, recv, counts, places, root), recv)
+        return Request(self._core.gatherv(own, recv, counts, places, root, order), recv)
 
     def scatterv(
         self,
@@ -89,16 +92,18 @@ class Exchanges:
         recv: AnyArray | InPlace,
         displacements: Counts | None = None,
         root: int = 0,
+        *,
+        stream: AnyStream | None = None,
     ) -> Request:
-        """Starts a `scatterv`."""
-        own = _given(recv)
+        """Starts a `scatterv`; stream: as of `iallreduce`."""
+        own, order = _given(recv), handle_of(stream)
         if self.rank != root:
-            return Request(self._core.scatterv(own, None, None, None, root), own)
+            return Request(self._core.scatterv(own, None, None, None, root, order), own)
         if send is None:
             raise ArgumentError("send: the root scatters an array")
         counts = listed(counts)
         places = listed(displacements)
-        return Request(self._core.scatterv(own, send, counts, places, root), own)
+        return Request(self._core.scatterv(own, send, counts, places, root, order), own)
 
     def alltoallv(
         self,
@@ -130,8 +135,10 @@ class Exchanges:
         recv: AnyArray | None = None,
         send_displacements: Counts | None = None,
         recv_displacements: Counts | None = None,
+        *,
+        stream: AnyStream | None = None,
     ) -> Request:
-        """Starts an `alltoallv`."""
+        """Starts an `alltoallv`; stream: as of `iallreduce`."""
         if recv is None:
             recv = _room(send, recv_counts, recv_displacements)
         core = self._core.alltoallv(
@@ -141,6 +148,7 @@ class Exchanges:
             recv,
             listed(recv_counts),
             listed(recv_displacements),
+            handle_of(stream),
         )
         return Request(core, recv)
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from stretto import _core
 from stretto.arrays import AnyArray
 from stretto.request import Message, MessageRequest
+from stretto.streams import AnyStream, handle_of
 
 ANY_SOURCE: int = _core.ANY_SOURCE
 """The source of a receive or a probe: any rank."""
@@ -74,15 +75,39 @@ class Messages:
         """
         return Message(*self._core.recv(buffer, source, tag, timeout))
 
-    def isend(self, buffer: AnyArray, dest: int, tag: int = 0) -> MessageRequest:
-        """Starts a `send`."""
-        return MessageRequest(self._core.isend(buffer, dest, tag))
+    def isend(
+        self,
+        buffer: AnyArray,
+        dest: int,
+        tag: int = 0,
+        *,
+        stream: AnyStream | None = None,
+        goes_on: bool = False,
+    ) -> MessageRequest:
+        """Starts a `send`.
+
+        stream: the message takes its place in this CUDA stream: it is sent when the stream has done
+        what it was given before, and the stream goes on when the array may be changed again.
+        goes_on: the stream does not wait for that; `MessageRequest.wait_in` lets one wait.  Without
+        it two ranks that both send long messages and then receive in one stream wait for ever.
+        """
+        return MessageRequest(self._core.isend(buffer, dest, tag, handle_of(stream), not goes_on))
 
     def irecv(
-        self, buffer: AnyArray, source: int = ANY_SOURCE, tag: int = ANY_TAG
+        self,
+        buffer: AnyArray,
+        source: int = ANY_SOURCE,
+        tag: int = ANY_TAG,
+        *,
+        stream: AnyStream | None = None,
+        goes_on: bool = False,
     ) -> MessageRequest:
-        """Starts a `recv`."""
-        return MessageRequest(self._core.irecv(buffer, source, tag))
+        """Starts a `recv`.
+
+        stream, goes_on: as of `isend`.  A message is matched at once, in the order in which
+        receives are begun, and written to the array when the stream has come to it.
+        """
+        return MessageRequest(self._core.irecv(buffer, source, tag, handle_of(stream), not goes_on))
 
     def probe(
         self, source: int = ANY_SOURCE, tag: int = ANY_TAG, *, timeout: float | None = None

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from stretto import _core
-from stretto.errors import Error, TimeoutError
+from stretto.errors import ArgumentError, Error, TimeoutError
+from stretto.streams import AnyStream, handle_of
 
 
 class InPlace:
@@ -66,6 +67,20 @@ class InFlight:
             self._used.release()
         self._call_back(self._run) if ended else self._register()
         return ended
+
+    def wait_in(self, stream: AnyStream) -> None:
+        """Lets a CUDA stream wait for the end: what it is given from now on begins then.
+
+        Any number of streams may wait; the request is still to be waited for or dropped.  While
+        another thread waits for the request, this waits, too.  Raises UnsupportedError without a
+        CUDA driver that can do it (11.7), and if the stream is being captured into a graph.
+        """
+        number = handle_of(stream)
+        if number is None:
+            raise ArgumentError("a stream is wanted")
+        with self._used:
+            if self._error is None:
+                self._core.wait_in(number)
 
     def _wait(self, timeout: float | None) -> None:
         if not self._used.acquire(timeout=-1 if timeout is None else timeout):

@@ -171,7 +171,75 @@ def every_collective(comm: Communicator) -> None:
     )
 
 
+def of_any_size(comm: Communicator) -> None:
+    """Parts of r + 1 elements from rank r, or for it."""
+    counts = [rank + 1 for rank in range(SIZE)]
+    flat = np.concatenate([contribution(rank, rank + 1) for rank in range(SIZE)])
+    at_root = RANK == ROOT
+    ordered(
+        lambda send, recv, stream: comm.igatherv(
+            send, counts, recv if at_root else None, root=ROOT, stream=stream
+        ),
+        contribution(RANK, RANK + 1),
+        len(flat),
+        flat if at_root else None,
+    )
+    ordered(
+        lambda send, recv, stream: comm.iscatterv(
+            send if at_root else None, counts, recv, root=ROOT, stream=stream
+        ),
+        flat,
+        RANK + 1,
+        contribution(RANK, RANK + 1),
+    )
+    ordered(
+        lambda send, recv, stream: comm.ialltoallv(
+            send, [RANK + 1] * SIZE, counts, recv, stream=stream
+        ),
+        np.tile(contribution(RANK, RANK + 1), SIZE),
+        len(flat),
+        flat,
+    )
+
+
+def messages(comm: Communicator) -> None:
+    right, left = (RANK + 1) % SIZE, (RANK - 1) % SIZE
+    for count in (0, 1, COUNT, 100_003):
+        # Both ways in one stream, which waits for both.
+        def both(send: Array, recv: Array, stream: int) -> None:
+            sending = comm.isend(send, right, 3, stream=stream, goes_on=True)
+            coming = comm.irecv(recv, left, 3, stream=stream, goes_on=True)
+            assert not coming.test() or SIZE == 1
+            for request in (sending, coming):
+                request.wait_in(stream)
+
+        ordered(both, contribution(RANK, count), count, contribution(left, count))
+
+        # One after the other.
+        def in_turn(send: Array, recv: Array, stream: int) -> None:
+            if RANK == 0:
+                comm.isend(send, right, stream=stream)
+                if SIZE > 1:
+                    comm.irecv(recv, left, stream=stream)
+            else:
+                comm.irecv(recv, left, stream=stream)
+                comm.isend(recv, right, stream=stream)
+
+        if SIZE > 1:
+            ordered(in_turn, contribution(0, count), count, contribution(0, count))
+
+    request = comm.irecv(np.zeros(3, np.int32), RANK)
+    with pytest.raises(stretto.ArgumentError, match="a stream is wanted"):
+        request.wait_in(None)
+    comm.send(np.ones(3, np.int32), RANK)
+    message = request.wait()
+    assert message is not None and message.bytes == 12
+    request.wait_in(1)
+
+
 every_collective(comm)
+of_any_size(comm)
+messages(comm)
 for kind in (ByInterface, ByDlpack, ByManagedMemory, ByDescription):
     for wrap in (int, OfPytorch, OfCupy, OfCudaCore):
         ordered(comm.iallreduce, contribution(RANK, COUNT), COUNT, summed(COUNT), kind, wrap)
