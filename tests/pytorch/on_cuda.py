@@ -34,6 +34,10 @@ def prepare(folder: Path | None, waits: str = "stream") -> None:
     register()
 
 
+def streams_wait() -> bool:
+    return os.environ["STRETTO_TORCH_CUDA"] == "stream"
+
+
 def here() -> tuple[int, int]:
     return dist.get_rank(), dist.get_world_size()
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import on_cuda
 import on_cuda_failing
 import on_cuda_groups
+import on_cuda_messages
 import pytest
 import simulated_cuda
 import started
@@ -134,6 +135,10 @@ def test_calls_begin_behind_the_stream_and_hold_up_nothing(
         on_cuda_groups.long_messages,
         on_cuda_groups.allocated,
         on_cuda_groups.subgroups,
+        on_cuda_messages.behind_the_stream,
+        on_cuda_messages.polled,
+        on_cuda_messages.of_both_memories,
+        on_cuda_messages.from_anybody,
     ],
     ids=named,
 )
@@ -169,6 +174,13 @@ def test_no_host_waits(world: World, asynchronous) -> None:
         on_cuda_groups.long_messages,
         on_cuda_groups.allocated,
         on_cuda_groups.subgroups,
+        on_cuda_messages.no_host_waits,
+        on_cuda_messages.in_one_stream,
+        on_cuda_messages.parts_of_any_size,
+        on_cuda_messages.futures,
+        on_cuda_messages.polled,
+        on_cuda_messages.of_both_memories,
+        on_cuda_messages.from_anybody,
     ],
     ids=named,
 )
@@ -195,6 +207,17 @@ def test_a_rank_that_is_late(worlds: Worlds, asynchronous) -> None:
         of_the_call, by_the_next = told[rank]
         assert "rank 1" in by_the_next or "ranks [1]" in by_the_next, told
         assert not asynchronous or "1" in of_the_call, told
+
+
+@pytest.mark.parametrize("of", ["worlds", "waiting_hosts"])
+def test_a_message_that_is_too_long(request, of) -> None:
+    told = request.getfixturevalue(of)[3].run(on_cuda_messages.cut_off)
+    assert "which do not fit" in told[1], told
+
+
+def test_a_message_that_nobody_takes(worlds: Worlds) -> None:
+    told = worlds[3].run(on_cuda_messages.late_peer)
+    assert "rank 2" in told[0] and "send(" in told[0], told
 
 
 @pytest.mark.skipif(REAL, reason="a GPU does not fail when it is told to")

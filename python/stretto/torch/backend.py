@@ -13,6 +13,7 @@ from torch.utils.weak import WeakIdKeyDictionary
 from stretto.communicator import Communicator
 from stretto.torch import shown
 from stretto.torch.collectives import Collectives
+from stretto.torch.ordered import OrderedMessage
 from stretto.torch.work import Pending, Work
 
 # Of receives from any source, by the tensor that was given.
@@ -57,7 +58,7 @@ def _source_of_receive(work: Work) -> int:
     except RuntimeError:
         received = work.get_future().value() if type(work) is Work else None
         ours = _receives.get(received[0]) if received else None
-        if not isinstance(ours, Pending):
+        if not isinstance(ours, (Pending, OrderedMessage)):
             raise
         return ours._source_rank()
 

@@ -152,17 +152,14 @@ class Calls(Messages, Ordered):
         result: Tensors,
         finish: Finish | None,
     ) -> Work:
-        """The host waits for what the current stream has been given."""
-        self._calls += 1
-        device = cuda.device_of((send, recv)) if self._has_devices else None
-        if device is not None and finish is not None:
-            finish = cuda.at_once(self._own_stream(device), finish)
-        request = self._observed.alltoallv(send, send_counts, None, recv, recv_counts, None)
-        work = Pending([request], result, finish, device=device)
-        if not getattr(opts, "asyncOp", True):
-            work.wait(opts.timeout)
-            return self._done
-        return self._in_flight(work)
+        core = self._observed
+
+        def begin(stream: int | None) -> Any:
+            return core.alltoallv(send, send_counts, None, recv, recv_counts, None, stream)
+
+        return self._make(
+            opts, (send, recv), begin, lambda limit: begin(None).wait(limit), result, finish
+        )
 
     # ---- several calls as one
 

@@ -95,18 +95,3 @@ def at_once(stream: Any, finish: Finish) -> Finish:
         stream.synchronize()
 
     return settle
-
-
-def arrival(target: torch.Tensor, made: torch.Tensor, then: Finish | None = None) -> Finish:
-    """What copies `made`, in host memory, to `target`: behind the work that the current stream has
-    now, whichever thread calls it.  The copy has ended when it returns; `then` follows."""
-    device = target.device
-    before = current_stream(device).record_event()
-
-    def arrive() -> None:
-        current_stream(device).wait_event(before)
-        target.copy_(made)
-        if then is not None:
-            then()
-
-    return arrive

@@ -8,11 +8,14 @@ time of a call is over, it ends the call with an error.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
 import threading
 import time
 from collections.abc import Callable
 from typing import Any
+
+from stretto.errors import Error, TruncatedError
 
 _PERIOD_SECONDS = 0.5  # between two looks
 _LAST_WAIT_SECONDS = 1e-3  # for a call whose time is over
@@ -70,6 +73,12 @@ class Flight:
         if self.end is not None:
             self.end.synchronize()
 
+    def wait_in(self, stream: int) -> None:
+        """Lets a stream wait for the call, unless it is over."""
+        with self._lock:
+            if self._request is not None:
+                self._request.wait_in(stream)
+
     def expire(self) -> None:
         """Ends the call with an error if its time is over."""
         if time.monotonic() >= self.deadline and self._lock.acquire(blocking=False):
@@ -85,6 +94,11 @@ class Flight:
             over = ask(self._request)
         except Exception as error:
             self.error, over = error, True
+            if isinstance(
+                error, TruncatedError
+            ):  # of a receive alone, and no caller may hear of it
+                with contextlib.suppress(Error):
+                    self.group.communicator.abort(str(error))
         if over:
             self._request = None
 

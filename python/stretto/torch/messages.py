@@ -13,8 +13,9 @@ from torch.autograd import profiler
 
 from stretto import _core
 from stretto.torch import cuda
+from stretto.torch.ordered import OrderedMessage
 from stretto.torch.profiled import Profiled
-from stretto.torch.tensors import Landing, only, readable
+from stretto.torch.tensors import Finish, Landing, only, readable
 from stretto.torch.work import Pending, Work
 
 # Tags of monitored barriers, above those that programs use.
@@ -30,7 +31,8 @@ class Messages:
     _rank: int
     _size: int
     _timeout: timedelta
-    _own_stream: Callable[[torch.device], Any]
+    _has_devices: bool
+    _ordered_message: Callable[..., Pending | OrderedMessage]
     _barriers = 0
 
     def _in_flight(self, work: Work) -> Work:
@@ -43,9 +45,10 @@ class Messages:
 
     def send(self, tensors: Sequence[torch.Tensor], dest: int, tag: int) -> Work:
         tensor = only(tensors, "send")
-        # The host waits for what the current stream has been given.
-        request = self._observed.isend(readable(tensor), dest, tag)
-        return self._in_flight(Pending([request], [tensor], device=cuda.device_of([tensor])))
+        sent = readable(tensor)
+        return self._in_flight(
+            self._message(tensor, lambda *order: self._observed.isend(sent, dest, tag, *order))
+        )
 
     def recv(self, tensors: Sequence[torch.Tensor], source: int, tag: int) -> Work:
         return self._in_flight(self._receive(tensors, source, tag))
@@ -53,20 +56,26 @@ class Messages:
     def recv_anysource(self, tensors: Sequence[torch.Tensor], tag: int) -> Work:
         return self._in_flight(self._receive(tensors, None, tag))
 
-    def _receive(self, tensors: Sequence[torch.Tensor], source: int | None, tag: int) -> Pending:
+    def _receive(
+        self, tensors: Sequence[torch.Tensor], source: int | None, tag: int
+    ) -> Pending | OrderedMessage:
         tensor = only(tensors, "recv")
         landing = Landing(tensor)
-        moved, finish = landing.moved, landing.copy_back
-        device = cuda.device_of([tensor])
-        if device is not None and finish is not None:
-            finish = cuda.at_once(self._own_stream(device), finish)
-        # A receive waits for nothing: what the current stream still does to the tensor comes first.
-        if device is not None and not cuda.current_stream(device).query():
-            target, moved = moved, torch.empty_like(moved, device="cpu")
-            finish = cuda.arrival(target, moved, finish)
+        moved = landing.moved
         rank = _core.ANY_SOURCE if source is None else source
-        request = self._observed.irecv(moved, rank, tag)
-        return Pending([request], [tensor], finish, device=device)
+        return self._message(
+            tensor,
+            lambda *order: self._observed.irecv(moved, rank, tag, *order),
+            landing.copy_back,
+        )
+
+    def _message(
+        self, tensor: torch.Tensor, start: Callable[..., Any], finish: Finish | None = None
+    ) -> Pending | OrderedMessage:
+        device = cuda.device_of([tensor]) if self._has_devices else None
+        if device is None:
+            return Pending([start()], [tensor], finish)
+        return self._ordered_message(device, start, [tensor], finish)
 
     def monitored_barrier(
         self, opts: Any = None, wait_all_ranks: bool = False, timeout: timedelta | None = None

@@ -128,15 +128,16 @@ class Observer:
             lambda: self._core.alltoallv(send, send_counts, at, recv, *rest),
         )
 
-    def isend(self, buffer: Any, dest: int, tag: int) -> Any:
+    def isend(self, buffer: Any, dest: int, tag: int, *order: Any) -> Any:
         return self.begin(
-            Call("send", [buffer], peer=dest, tag=tag), lambda: self._core.isend(buffer, dest, tag)
+            Call("send", [buffer], peer=dest, tag=tag),
+            lambda: self._core.isend(buffer, dest, tag, *order),
         )
 
-    def irecv(self, buffer: Any, source: int, tag: int) -> Any:
+    def irecv(self, buffer: Any, source: int, tag: int, *order: Any) -> Any:
         return self.begin(
             Call("recv", outputs=[buffer], peer=source, tag=tag),
-            lambda: self._core.irecv(buffer, source, tag),
+            lambda: self._core.irecv(buffer, source, tag, *order),
         )
 
 

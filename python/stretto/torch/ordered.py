@@ -9,10 +9,16 @@ With STRETTO_TORCH_CUDA=stream no host waits (`_in_order`).  A blocking call tak
 current stream.  A call with async_op=True takes it in a stream of the group's own, so the program's
 work goes on beside it; `Work.wait` makes the current stream wait for its end.  These are the rules
 of ProcessGroupNCCL; what the host must not do meanwhile says docs/gpu.md.
+
+Messages always begin behind the current stream, which goes on (`_ordered_message`), so any number
+of them may be in flight between two ranks, in any order; `Work.wait` waits on the host, or lets the
+current stream wait.
 """
 
 from __future__ import annotations
 
+import math
+import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
@@ -86,6 +92,24 @@ class Ordered:
         settled = None if finish is None else cuda.at_once(own, finish)
         return Pending([request], result, settled, device=device)
 
+    def _ordered_message(
+        self,
+        device: torch.device,
+        start: Callable[..., Any],
+        result: Tensors,
+        finish: Callable[[], None] | None,
+    ) -> Pending | OrderedMessage:
+        """Begins a message by `start(stream, waits)`; `finish` puts it where it belongs."""
+        own = self._own_stream(device)
+        request = start(cuda.handle(cuda.current_stream(device)), False)
+        if self._streams_wait:
+            limit = self._timeout.total_seconds()
+            flight = Flight(self, request, time.monotonic() + limit, None)
+            watch(flight)
+            return OrderedMessage(flight, request, device, result, finish)
+        settled = None if finish is None else cuda.at_once(own, finish)
+        return Pending([request], result, settled, device=device)
+
     def _await_streams(self, opts: Any) -> None:
         """The host waits for the current streams of all devices whose tensors there have been."""
         devices = list(self._own_streams)
@@ -115,7 +139,10 @@ class OrderedWork(Work):
 
     def synchronize(self) -> None:
         self._flight.raise_error()
-        cuda.current_stream(self._device).wait_event(self._flight.end)
+        self._let_wait(cuda.current_stream(self._device))
+
+    def _let_wait(self, stream: Any) -> None:
+        stream.wait_event(self._flight.end)
 
     def is_completed(self) -> bool:
         return self._flight.ended()
@@ -139,3 +166,68 @@ class OrderedWork(Work):
 
     def _outcome(self, _: Future) -> Any:
         self._flight.raise_error()
+
+
+class OrderedMessage(OrderedWork):
+    """A message that began behind the work of a stream, which has gone on.
+
+    finish: puts what was received where it belongs; the first stream that waits runs it.
+    """
+
+    def __init__(
+        self,
+        flight: Flight,
+        request: Any,
+        device: torch.device,
+        result: Sequence[Any],
+        finish: Callable[[], None] | None,
+    ):
+        super().__init__(flight, None, device, result)
+        self._request, self._finish = request, finish
+        self._lock = threading.Lock()  # guards what follows
+        self._finished: Any = None  # the event behind `finish`
+
+    def _let_wait(self, stream: Any) -> None:
+        self._flight.wait_in(cuda.handle(stream))
+        if self._finish is None:
+            return
+        with self._lock:
+            if self._finished is None:
+                self._finish()
+                self._finished = stream.record_event()
+                # What it uses on another stream than that of its memory stays until that is over.
+                kept = Flight(self._flight.group, None, math.inf, self._finish)
+                kept.end = self._finished
+                watch(kept)
+            else:
+                stream.wait_event(self._finished)
+
+    def is_completed(self) -> bool:
+        """Also runs `finish`, on the current stream, if no stream has."""
+        if not self._flight.ended():
+            return False
+        if self._finish is None or self._flight.error is not None:
+            return True
+        self._let_wait(cuda.current_stream(self._device))
+        return self._finished.query()
+
+    def is_success(self) -> bool:
+        return self.is_completed() and self._flight.error is None
+
+    def get_future(self) -> Future:
+        if self._stream is None:  # one of its own: others would wait for this message
+            stream = cuda.new_stream(self._device)
+            with cuda.working_on(stream):
+                self._let_wait(stream)
+            self._stream = stream
+        return super().get_future()
+
+    def _source_rank(self) -> int:
+        """Of a receive: whose message it took.  Waits on the host."""
+        self._flight.wait(max(self._flight.deadline - time.monotonic(), 1e-3))
+        message = self._request.message()
+        if message is None:
+            raise RuntimeError("only a receive has a source")
+        return message[0]
+
+    source_rank = _source_rank
