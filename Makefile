@@ -87,7 +87,8 @@ sanitize = -DCMAKE_BUILD_TYPE=RelWithDebInfo "-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-
 threaded_tests := transport transports engine hosts api_nonblocking api_failures api_late_ranks api_shrink \
 	api_trace api_polling api_timeouts api_threads api_abort api_notify trace membership membership_agent \
 	deferred deferred_nonblocking device_calls device_capture device_contexts device_default_stream device_failing device_order device_peers device_pipeline \
-	device_processes device_reductions device_nonblocking device_standstill device_messages_in_place
+	device_processes device_reductions device_nonblocking device_standstill device_messages_in_place \
+	device_ordered_messages device_ordered_messages_failing device_ordered_messages_apart
 threaded_over_hosts := api_phases api_stall
 # Where the address sanitizer alone watches: what goes through the same threads with other calls and values.
 memory_tests := $(threaded_tests) net api_collectives api_errors api_costs api_messages api_parts api_communicators \
