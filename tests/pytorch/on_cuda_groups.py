@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Groups of ranks with CUDA tensors: their names, messages, memory, and training."""
+"""Groups of ranks with CUDA tensors: their names, memory, and training."""
 
 from __future__ import annotations
 
@@ -13,54 +13,10 @@ import torch
 import torch.distributed as dist
 import worlds
 from exact import assert_same, mine
-from on_cuda import COUNT, F32, here, on_device
+from on_cuda import COUNT, F32, here
 from stretto.errors import ArgumentError
 from stretto.torch import communicator, empty
 from torch import nn
-
-
-def messages() -> None:
-    rank, size = here()
-    if size == 1:
-        return
-    right, left = (rank + 1) % size, (rank - 1) % size
-    x, y = on_device(rank), torch.zeros(COUNT, 2, device="cuda")[:, 0]
-    for work in (dist.isend(x, right), dist.irecv(y, left)):
-        work.wait()
-    assert_same(y.cpu(), mine(left, size, COUNT, F32))
-    y.zero_()
-    operations = [dist.P2POp(dist.isend, x, right), dist.P2POp(dist.irecv, y, left)]
-    for work in dist.batch_isend_irecv(operations):
-        work.wait()
-    assert_same(y.cpu(), mine(left, size, COUNT, F32))
-    sending = dist.isend(x, right)
-    assert dist.recv(y) == left
-    sending.wait()
-    assert_same(y.cpu(), mine(left, size, COUNT, F32))
-
-
-def long_messages() -> None:
-    """Which ranks read where they are, if a receive finds the stream of its tensor idle."""
-    rank, size = here()
-    right, left, count = (rank + 1) % size, (rank - 1) % size, 70_001
-    for idle in (True, False, True):
-        x = on_cuda.on_device(rank, count)
-        y = torch.full((count,), -1.0, device="cuda")
-        if idle:
-            torch.cuda.current_stream().synchronize()
-        coming = dist.irecv(y, left) if size > 1 else None
-        if size > 1:
-            dist.send(x, right)
-            coming.wait()
-            assert_same(y.cpu(), mine(left, size, count, F32))
-        # Part r of rank s has 40,000 elements and 1000 s + r more.
-        sent = [40_000 + 1000 * rank + r for r in range(size)]
-        received = [40_000 + 1000 * r + rank for r in range(size)]
-        parts = [torch.arange(n, device="cuda", dtype=F32) + rank for n in sent]
-        z = torch.zeros(sum(received), device="cuda")
-        dist.all_to_all_single(z, torch.cat(parts), received, sent)
-        for r, part in enumerate(z.cpu().split(received)):
-            assert_same(part, torch.arange(received[r], dtype=F32) + r)
 
 
 def allocated() -> None:

@@ -14,7 +14,7 @@ import pytest
 import torch
 import torch.distributed as dist
 from exact import assert_same, mine
-from on_cuda import F32, Behind, here, late
+from on_cuda import F32, Behind, here, late, on_device
 
 COUNTS = (1, 1009, 70_001)  # the last ones are read where they are
 
@@ -50,6 +50,50 @@ def batched(send: torch.Tensor, recv: torch.Tensor) -> list[Any]:
     return dist.batch_isend_irecv(
         [dist.P2POp(dist.isend, send, right), dist.P2POp(dist.irecv, recv, left)]
     )
+
+
+def messages() -> None:
+    rank, size = here()
+    if size == 1:
+        return
+    right, left = (rank + 1) % size, (rank - 1) % size
+    x, y = on_device(rank), torch.zeros(1009, 2, device="cuda")[:, 0]
+    for work in (dist.isend(x, right), dist.irecv(y, left)):
+        work.wait()
+    assert_same(y.cpu(), mine(left, size, 1009, F32))
+    y.zero_()
+    operations = [dist.P2POp(dist.isend, x, right), dist.P2POp(dist.irecv, y, left)]
+    for work in dist.batch_isend_irecv(operations):
+        work.wait()
+    assert_same(y.cpu(), mine(left, size, 1009, F32))
+    sending = dist.isend(x, right)
+    assert dist.recv(y) == left
+    sending.wait()
+    assert_same(y.cpu(), mine(left, size, 1009, F32))
+
+
+def long_messages() -> None:
+    """Which ranks read where they are, if a receive finds the stream of its tensor idle."""
+    rank, size = here()
+    right, left, count = (rank + 1) % size, (rank - 1) % size, 70_001
+    for idle in (True, False, True):
+        x = on_device(rank, count)
+        y = torch.full((count,), -1.0, device="cuda")
+        if idle:
+            torch.cuda.current_stream().synchronize()
+        coming = dist.irecv(y, left) if size > 1 else None
+        if size > 1:
+            dist.send(x, right)
+            coming.wait()
+            assert_same(y.cpu(), mine(left, size, count, F32))
+        # Part r of rank s has 40,000 elements and 1000 s + r more.
+        sent = [40_000 + 1000 * rank + r for r in range(size)]
+        received = [40_000 + 1000 * r + rank for r in range(size)]
+        parts = [torch.arange(n, device="cuda", dtype=F32) + rank for n in sent]
+        z = torch.zeros(sum(received), device="cuda")
+        dist.all_to_all_single(z, torch.cat(parts), received, sent)
+        for r, part in enumerate(z.cpu().split(received)):
+            assert_same(part, torch.arange(received[r], dtype=F32) + r)
 
 
 def no_host_waits() -> None:
