@@ -84,6 +84,14 @@ def of_few(function: Callable[[], None]) -> None:
         cases.counts, cases.DTYPES, cases.LARGE = all_of_them
 
 
+def await_end(work: dist.Work) -> None:
+    """Returns when the work says that it has ended; no thread waits for it."""
+    end = time.monotonic() + 60
+    while not work.is_completed():
+        assert time.monotonic() < end, "the work does not end"
+        time.sleep(0.001)
+
+
 # ---- in the order of streams
 
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import time
 from datetime import timedelta
 
 import on_cuda
@@ -23,9 +22,7 @@ def late_rank(asynchronous: bool) -> tuple[str, str]:
     if rank != 1:
         work = dist.all_reduce(x, group=group, async_op=asynchronous)
         if asynchronous:
-            end = time.monotonic() + 60
-            while not work.is_completed() and time.monotonic() < end:
-                time.sleep(0.01)
+            on_cuda.await_end(work)
             told = str(work.exception())
             with pytest.raises(RuntimeError):
                 work.wait()
@@ -79,7 +76,5 @@ def broken_copy() -> str:
         work = dist.all_reduce(x, async_op=True)
     except RuntimeError as error:  # the other rank's device has failed before this call began
         return str(error)
-    end = time.monotonic() + 60
-    while not work.is_completed() and time.monotonic() < end:
-        time.sleep(0.01)
+    on_cuda.await_end(work)
     return str(work.exception())
