@@ -120,6 +120,8 @@ public:
 private:
     friend class ProgressThread;
     class Waiting;
+    template<class List, class Look>
+    class Emptying;
 
     // An unexpected message: no receive has taken it yet.
     struct Arrived : ArrivedMessage {

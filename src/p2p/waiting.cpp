@@ -101,56 +101,49 @@ void Messenger::wait(Transfer &transfer) {
     }
 }
 
+// Until a list of the messenger's is empty.
+template<class List, class Look>
+class Messenger::Emptying final : public Waiting {
+public:
+    Emptying(Messenger &messenger, const List &list, const Look &look)
+        : Waiting(messenger), list_(list), look_(look) {}
+    bool attempt() override {
+        messenger_.poll_executors();
+        const std::lock_guard lock(messenger_.mutex_);
+        return messenger_.advance() || list_.empty();
+    }
+    bool over() override {
+        const std::lock_guard lock(messenger_.mutex_);
+        return list_.empty();
+    }
+    std::uint64_t progress() override { return 0; }
+    void look(std::uint64_t) override { look_(); }
+
+private:
+    const List &list_;
+    const Look &look_;
+};
+
 void Messenger::close() {
-    class ForOutput final : public Waiting {
-    public:
-        explicit ForOutput(Messenger &messenger) : Waiting(messenger) {}
-        bool attempt() override {
-            messenger_.poll_executors();
-            const std::lock_guard lock(messenger_.mutex_);
-            return messenger_.advance() || messenger_.listed_.empty();
-        }
-        bool over() override {
-            const std::lock_guard lock(messenger_.mutex_);
-            return messenger_.listed_.empty();
-        }
-        std::uint64_t progress() override { return 0; }
-        void look(std::uint64_t) override {
-            const std::lock_guard lock(messenger_.mutex_);
-            for (const int rank : messenger_.listed_)
-                if (messenger_.segment_->presence(rank) != transport::Presence::here) {
-                    Peer &to = messenger_.peer(rank);
-                    to.answers.clear();
-                }
-            messenger_.flush_all();
-        }
+    const auto look = [this] {
+        const std::lock_guard lock(mutex_);
+        for (const int rank : listed_)
+            if (segment_->presence(rank) != transport::Presence::here)
+                peer(rank).answers.clear();
+        flush_all();
     };
     try {
-        ForOutput(*this).complete();
+        Emptying(*this, listed_, look).complete();
     } catch (const Error &) {
         // The communicator has failed: no rank receives any more.
     }
 }
 
 void Messenger::wait_for_orders() {
-    class ForOrders final : public Waiting {
-    public:
-        explicit ForOrders(Messenger &messenger) : Waiting(messenger) {}
-        bool attempt() override {
-            messenger_.poll_executors();
-            const std::lock_guard lock(messenger_.mutex_);
-            return messenger_.advance() || messenger_.orders_.empty();
-        }
-        bool over() override {
-            const std::lock_guard lock(messenger_.mutex_);
-            return messenger_.orders_.empty();
-        }
-        std::uint64_t progress() override { return 0; }
-        void look(std::uint64_t) override { messenger_.diagnose_orders(); }
-    };
     finishing_ = true;
+    const auto look = [this] { diagnose_orders(); };
     try {
-        ForOrders(*this).complete();
+        Emptying(*this, orders_, look).complete();
     } catch (const Error &) { // all have ended with it
         std::unique_lock lock(mutex_);
         await_copies(lock);
