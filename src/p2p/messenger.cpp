@@ -250,9 +250,13 @@ void Messenger::end(Transfer &transfer) {
     others_may_wait_ = others_may_wait_ || progress_thread_.has_callers();
     if (transfer.urgent)
         progress_thread_.remove_urgent();
-    if (transfer.notice != nullptr)
-        notices_.part_ended(transfer.notice, transfer.error);
+    engine::Notice *const notice = transfer.notice;
+    const std::optional<Error> error = notice != nullptr ? transfer.error : std::nullopt;
     transfer.complete.store(true, std::memory_order_release);
+    // Last: another thread may deliver it at once, and free the transfer of a request without a
+    // caller.
+    if (notice != nullptr)
+        notices_.part_ended(notice, error);
 }
 
 // To be called where an exception is handled: posts it and ends these transfers, which are on no
