@@ -3,6 +3,7 @@
 #include <climits>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <utility>
 
@@ -74,6 +75,7 @@ Transfer *begin_in_order(stretto_comm comm, const Message &what, const void *buf
     Messenger &messenger = comm->communicator.messenger();
     const auto order = place_in_stream(comm, buffer);
     auto prepared = messenger.prepare_in_order({&what, 1});
+    const std::lock_guard one_by_one(messenger.beginning());
     comm->communicator.together([&] { order->close(); });
     return messenger.begin_in_order(std::move(prepared), order).front();
 }

@@ -80,9 +80,10 @@ void Messenger::check_peers(int awaited, const std::string &words, std::uint64_t
     const std::string here = options_.who + " in " + words;
     if (dead >= 0 || (gone >= 0 && !some_are_here)) {
         // Messages that it sent before it ended are still in the mailbox.
-        {
+        for (bool moved = true; moved && !over();) {
+            receive_from_hosts();
             const std::lock_guard lock(mutex_);
-            advance();
+            moved = advance();
         }
         notices_.deliver();
         if (over())

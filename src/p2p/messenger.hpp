@@ -79,8 +79,10 @@ public:
                             int tag, std::uint32_t context = kUser, const Purpose &purpose = {});
     // Messages in an order that a gate tells (ordering.hpp).  First they are prepared, which asks
     // the driver of a device for what they need, then the caller closes the gate, then they begin,
-    // and the gate belongs to them.  The transfers are as above.
+    // and the gate belongs to them.  The transfers are as above.  Messages that may be alike begin
+    // in the order of their gates: a thread closes one and begins them while it has beginning().
     std::unique_ptr<Ordering> prepare_in_order(std::span<const Message> messages);
+    std::mutex &beginning() { return beginning_; }
     std::vector<Transfer *> begin_in_order(std::unique_ptr<Ordering> prepared,
                                            std::shared_ptr<engine::Gate> gate);
     // Returns when all such messages have ended.  The program begins no message any more.
@@ -312,7 +314,8 @@ private:
     std::unordered_map<std::uint64_t, Receive *> coming_;
     std::vector<Arrived *> idle_; // to be used again; has memory for kMostIdleEntries
     // Messages in orders, and the sends that these hold back.
-    std::vector<std::shared_ptr<Ordering>> orders_; // oldest first
+    std::mutex beginning_;
+    std::vector<std::shared_ptr<Ordering>> orders_; // oldest gate first
     std::map<Likeness, std::deque<Send *>> held_back_;
     std::atomic<bool> finishing_{false}; // the program begins no message any more
     std::vector<const void *> closed_;   // for look_at_orders()

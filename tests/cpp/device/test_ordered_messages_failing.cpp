@@ -79,6 +79,39 @@ TEST_CASE("two threads begin messages in one stream that waits for each") {
     });
 }
 
+TEST_CASE("two threads begin messages that are alike, in one stream that waits for each") {
+    OnDevice device(OnDevice::Buffers::asked);
+    const test::With timeout("STRETTO_TIMEOUT", "20"); // or they would wait for ever
+    constexpr int kRounds = 1000;
+    for (const bool sends : {true, false}) // of rank 0
+        with_context(device, 2, [&](stretto_comm comm) {
+            Stream stream;
+            stream.open();
+            const std::size_t bytes = sends ? 8 : 50'000;
+            const Place one(device, bytes, false), two(device, bytes, false);
+            if (stretto_rank(comm) == 1) {
+                for (int k = 0; k < 2 * kRounds; ++k)
+                    check(sends
+                              ? stretto_recv(comm, one.data(), bytes, STRETTO_UINT8, 0, 1, nullptr)
+                              : stretto_send(comm, one.data(), bytes, STRETTO_UINT8, 0, 1));
+                return;
+            }
+            std::barrier round(2);
+            const auto messages = [&](const Place &place) {
+                for (int k = 0; k < kRounds; ++k) {
+                    round.arrive_and_wait();
+                    {
+                        const In order(stream);
+                        check(sends ? send(comm, place, 1, 1) : receive(comm, place, 1, 1));
+                    }
+                    if (k % 8 == 7)
+                        synchronize(stream, place);
+                }
+            };
+            together(device, [&] { messages(one); }, [&] { messages(two); });
+        });
+}
+
 TEST_CASE("a thread begins exchanges and another one messages, in one stream") {
     OnDevice device(OnDevice::Buffers::asked);
     const test::With timeout("STRETTO_TIMEOUT", "20"); // or they would wait for ever
@@ -216,6 +249,98 @@ TEST_CASE("no limit of calls ends a message for which no caller waits, in finali
     later.join();
     synchronize(receives, in);
     CHECK(in.holds(0, 1, 4));
+}
+
+// Of three ranks, rank 1 leaves; rank 0 waits for what comes behind a message from there.
+TEST_CASE("a caller that waits for something else notices that the rank of a message has left") {
+    OnDevice device(OnDevice::Buffers::asked);
+    const test::With timeout("STRETTO_TIMEOUT", "20");
+    for (const bool for_itself : {true, false})
+        with_context(device, 3, [&](stretto_comm comm) {
+            const int rank = stretto_rank(comm);
+            const Place one(device, 8, false), two(device, 8, false), three(device, 8, false);
+            Stream stream;
+            stream.open();
+            check(stretto_barrier(comm));
+            if (rank == 1)
+                return;
+            stretto_status status = STRETTO_OK;
+            if (rank == 0) {
+                stretto_request sent = nullptr;
+                {
+                    const In order(stream);
+                    check(receive(comm, one, 1, 1));
+                    check(send(comm, two, for_itself ? 0 : 2, 1, &sent));
+                }
+                if (!for_itself)
+                    status = stretto_recv(comm, three.data(), 8, STRETTO_UINT8, 2, 1, nullptr);
+                const stretto_status of_send = stretto_wait(&sent);
+                status = for_itself ? of_send : status;
+            } else {
+                status = stretto_recv(comm, two.data(), 8, STRETTO_UINT8, 0, 1, nullptr);
+            }
+            CHECK(status == STRETTO_ERR_PEER);
+            CHECK(contains(stretto_last_error(), "rank 1"));
+        });
+}
+
+TEST_CASE("a rank that has left is not missed while its messages are still to be read") {
+    OnDevice device(OnDevice::Buffers::asked);
+    constexpr int kMessages = 700; // more than are read at once
+    with_context(device, 2, [&](stretto_comm comm) {
+        const Place place(device, 8, false);
+        check(stretto_barrier(comm));
+        if (stretto_rank(comm) == 1) {
+            for (int tag = 0; tag < kMessages; ++tag)
+                check(stretto_send(comm, place.data(), 8, STRETTO_UINT8, 0, tag));
+            return;
+        }
+        while (comm->communicator.segment()->presence(1) == stretto::transport::Presence::here)
+            std::this_thread::yield();
+        Stream stream;
+        stream.open();
+        stretto_request last = nullptr;
+        {
+            const In order(stream);
+            check(receive(comm, place, 1, kMessages - 1, &last));
+        }
+        std::this_thread::sleep_for(Milliseconds(100)); // no caller is there
+        check(stretto_wait(&last));
+    });
+}
+
+TEST_CASE("the function of a request may let another thread free the request") {
+    OnDevice device(OnDevice::Buffers::asked);
+    with_context(device, 1, [&](stretto_comm comm) {
+        const Place place(device, 8, false);
+        Stream stream;
+        stream.open();
+        struct Both {
+            std::atomic<bool> told{false}, freed{false};
+        } both;
+        stretto_request request = nullptr;
+        check(receive(comm, place, 0, 1, &request));
+        check(stretto_stream_wait(stream.handle(), request));
+        check(stretto_send(comm, place.data(), 8, STRETTO_UINT8, 0, 1));
+        synchronize(stream, place); // so its end has been told
+        stretto_request same = request;
+        std::thread waits([&] {
+            while (!both.told)
+                std::this_thread::yield();
+            CHECK(stretto_wait(&same) == STRETTO_OK);
+            both.freed = true;
+        });
+        check(stretto_request_notify(
+            request,
+            [](stretto_status, const char *, void *context) {
+                auto &of_test = *static_cast<Both *>(context);
+                of_test.told = true;
+                while (!of_test.freed)
+                    std::this_thread::yield();
+            },
+            &both));
+        waits.join();
+    });
 }
 
 TEST_CASE("finalize ends a receive that no message has matched, unless a stream waits for it") {
