@@ -74,8 +74,8 @@ private:
 };
 
 void at_end(stretto_request_s &request, EndFunction function) {
-    if (request.at_end != nullptr)
-        return request.at_end->add(std::move(function));
+    if (const std::shared_ptr<AtEnd> ends = request.at_end) // the function may free the request
+        return ends->add(std::move(function));
     auto ends = std::make_shared<AtEnd>();
     ends->add(std::move(function));
     auto notice = std::make_unique<engine::Notice>();
@@ -142,10 +142,11 @@ stretto_status stretto_request_notify(stretto_request request, stretto_notify_fu
         require(!request->notifies, "the request has a function already");
         require(!request->persistent || request->flight != nullptr,
                 "the request does not run; start it first");
-        at_end(*request, [=](stretto::Status status, const char *message) {
+        EndFunction at_its_end = [=](stretto::Status status, const char *message) {
             function(static_cast<stretto_status>(status), message, context);
-        });
-        request->notifies = true;
+        };
+        request->notifies = true; // before the function, which may let another thread free it
+        at_end(*request, std::move(at_its_end));
     });
 }
 
