@@ -33,8 +33,9 @@ void Handle::abandon(std::shared_ptr<Pending> pending) {
         orphans_.push_back(std::move(pending));
 }
 
-// Frees orphans that have ended.  Their errors are dropped: no caller waits for them.  Without the
-// GIL, like all calls: the thread that moves them may need it, for an operation in Python.
+// Frees orphans that have ended.  Their errors are dropped, as no caller waits for them; but a
+// stream must not go on in silence with a message that was cut off.  Without the GIL, like all
+// calls: the thread that moves them may need it, for an operation in Python.
 void Handle::reap() {
     if (orphans_.empty())
         return;
@@ -43,8 +44,9 @@ void Handle::reap() {
         const nb::gil_scoped_release released;
         for (const std::shared_ptr<Pending> &orphan : orphans) {
             int done = 1;
-            if (orphan->running)
-                (void)stretto_test(&orphan->request, &done);
+            if (orphan->running && stretto_test(&orphan->request, &done) == STRETTO_ERR_TRUNCATED &&
+                orphan->in_stream)
+                (void)stretto_comm_abort(comm_, stretto_last_error());
             orphan->running = done == 0;
             if (!orphan->running && orphan->request != nullptr)
                 (void)stretto_request_free(&orphan->request);

@@ -28,6 +28,7 @@ struct Pending {
     bool persistent = false;
     bool running = false;
     bool of_messages = false; // for which no stream waits: they may never be matched
+    bool in_stream = false;   // a stream reads its data, though the program drops the request
     bool claimed = false;     // a thread waits for it
     stretto_message message{-1, -1, 0};
     std::optional<Error> error; // with which it ended when the communicator was finalized

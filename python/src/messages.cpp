@@ -68,6 +68,7 @@ Request irecv(const Communicator &self, nb::handle array, int source, int tag, S
     auto kept = std::make_shared<Buffer>(array, Buffer::Use::write, "buffer", stream);
     const Buffer &buffer = *kept;
     return begin(self.handle, kept, !stream || !waits, [&](stretto_comm comm, Pending &pending) {
+        pending.in_stream = stream.has_value();
         return in_order_of(stream, waits, [&] {
             return stretto_irecv(comm, buffer.data(), buffer.count(), buffer.dtype(), source, tag,
                                  &pending.message, &pending.request);

@@ -81,6 +81,7 @@ class InFlight:
         with self._used:
             if self._error is None:
                 self._core.wait_in(number)
+        self._register()
 
     def _wait(self, timeout: float | None) -> None:
         if not self._used.acquire(timeout=-1 if timeout is None else timeout):

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
+import time
 from collections.abc import Callable
 from ctypes import c_int32, c_uint64, c_void_p
 
@@ -237,9 +238,23 @@ def messages(comm: Communicator) -> None:
     request.wait_in(1)
 
 
+def cut_off(comm: Communicator) -> None:
+    """A message that is too long for a receive that the program has dropped is no secret."""
+    other = comm.dup()
+    recv = ByInterface(driver, np.zeros(3, np.int32), "int32")
+    stream = driver.made("cuStreamCreate", 0)
+    with pytest.raises(stretto.Error, match="do not fit"):  # another rank may have failed already
+        other.irecv(recv, RANK, stream=stream)
+        other.send(np.ones(5, np.int32), RANK)
+        end = time.monotonic() + 60
+        while time.monotonic() < end:
+            other.iprobe(RANK, 1)
+
+
 every_collective(comm)
 of_any_size(comm)
 messages(comm)
+cut_off(comm)
 for kind in (ByInterface, ByDlpack, ByManagedMemory, ByDescription):
     for wrap in (int, OfPytorch, OfCupy, OfCudaCore):
         ordered(comm.iallreduce, contribution(RANK, COUNT), COUNT, summed(COUNT), kind, wrap)
