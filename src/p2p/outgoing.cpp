@@ -36,14 +36,13 @@ void Messenger::go(Send &send) {
 }
 
 void Messenger::offer(Send &send) {
-    open_outbox(send.dest);
-    Peer &to = peer(send.dest);
-    if (to.announcements.empty() && announce(to, send)) {
-        wake(send.dest);
-        return;
-    }
+    const int dest = send.dest; // a send that was announced may be freed
+    open_outbox(dest);
+    Peer &to = peer(dest);
+    if (to.announcements.empty() && announce(to, send))
+        return wake(dest);
     to.announcements.push_back(&send);
-    list(send.dest);
+    list(dest);
 }
 
 // Gives the receive that takes it now, if there is one.
