@@ -484,7 +484,7 @@ TEST_CASE("a time limit ends a message of a stream, and names the rank that is l
 
 TEST_CASE("messages that move one after the other need more time than the limit") {
     OnDevice device(OnDevice::Buffers::asked);
-    const test::With timeout("STRETTO_TIMEOUT", "0.5");
+    const test::With timeout("STRETTO_TIMEOUT", "1.2");
     with_context(device, 2, [&](stretto_comm comm) {
         const int rank = stretto_rank(comm);
         Place buffer(device, 20'000, true);
@@ -492,7 +492,7 @@ TEST_CASE("messages that move one after the other need more time than the limit"
         stream.open();
         for (int number = 0; number < 6; ++number) {
             if (rank == 0) // whose progress thread is busy all the time
-                std::this_thread::sleep_for(std::chrono::milliseconds(200));
+                std::this_thread::sleep_for(std::chrono::milliseconds(300));
             const In order(stream);
             check(rank == 0 ? send(comm, buffer, 1, 0) : receive(comm, buffer, 0, 0));
         }
