@@ -104,21 +104,27 @@ STRETTO_API stretto_status stretto_request_free(stretto_request *request);
  *   fails, so has the communicator, and the next call of it returns the error: also if a message
  * was longer than its receive.  Otherwise the request is waited for or tested as any other.
  * - If a call fails, or times out, the stream goes on, with buffers of undefined content.
+ *
  * All ranks begin their collectives in the same order, whatever their streams; each rank has a
  * stream of its own, or none.  Buffers may be in host memory; then nothing but the stream touches
- * them meanwhile.  stretto_finalize waits until the streams have come to all calls. stream: a
- * CUstream or cudaStream_t of any context; NULL or 1 is the legacy default stream, 2 the default
- * stream of this thread (of device 0 if all buffers are in host memory). Messages match in the
- * order in which they were begun, whatever their streams: a send that waits for its stream holds up
- * later ones to the same rank with the same tag, and only these.  So a receive from any tag may
- * take a message first that was sent later with another tag.  In a stream that waits, a send and a
- * receive come one after the other, as blocking ones do: two ranks that both send a long message
- * and then receive one wait for ever.  They use stretto_stream_follow and stretto_stream_wait, or
- * stretto_ialltoallv, or a stream for each way. Calls return STRETTO_ERR_UNSUPPORTED if the stream
- * is being captured into a graph (or is the legacy default stream, and one that it waits for is),
- * or the process has no CUDA driver, or one before CUDA 11.7.  A call returns STRETTO_ERR_ARGUMENT
- * if the stream was destroyed.  Blocking calls are not ordered.  stretto_stream_begin:
- * STRETTO_ERR_ARGUMENT if this thread has a stream already, stretto_stream_end if it has none.
+ * them meanwhile.  stretto_finalize waits until the streams have come to all calls.
+ *
+ * stream: a CUstream or cudaStream_t of any context; NULL or 1 is the legacy default stream, 2 the
+ * default stream of this thread (of device 0 if all buffers are in host memory).
+ *
+ * Messages match in the order in which they were begun, whatever their streams.  A send that waits
+ * for its stream holds up later ones to the same rank with the same tag, and only these.  So a
+ * receive from any tag may take a message first that was sent later with another tag.  In a stream
+ * that waits, a send and a receive come one after the other, as blocking ones do.  So two ranks
+ * that both send a long message and then receive one wait for ever.  They use stretto_stream_follow
+ * and stretto_stream_wait, or stretto_ialltoallv, or a stream for each way.
+ *
+ * Calls return STRETTO_ERR_UNSUPPORTED if the stream is being captured into a graph (or is the
+ * legacy default stream, and one that it waits for is), or the process has no CUDA driver, or one
+ * before CUDA 11.7.  A call returns STRETTO_ERR_ARGUMENT if the stream was destroyed.  Blocking
+ * calls are not ordered.  stretto_stream_begin: STRETTO_ERR_ARGUMENT if this thread has a stream
+ * already, stretto_stream_end if it has none.
+ *
  * While a stream waits for a call, the program must not let the host wait for the stream in
  * cudaFree, cudaFreeHost, or a copy from device memory that is not to pinned memory: the driver
  * would let Stretto's threads begin nothing meanwhile.  cudaStreamSynchronize, cudaEventSynchronize

@@ -94,9 +94,8 @@ class Flight:
             over = ask(self._request)
         except Exception as error:
             self.error, over = error, True
-            if isinstance(
-                error, TruncatedError
-            ):  # of a receive alone, and no caller may hear of it
+            # Of a receive alone, and no caller may hear of it.
+            if isinstance(error, TruncatedError):
                 with contextlib.suppress(Error):
                     self.group.communicator.abort(str(error))
         if over:
