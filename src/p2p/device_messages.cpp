@@ -317,7 +317,7 @@ bool Messenger::end_abandoned_copies() {
     };
     const bool any = std::erase_if(copied_, end_unless_pending) != 0;
     free_stuck_orders();
-    std::erase_if(orders_, [](const auto &order) { return order->unended == 0; });
+    forget_ended_orders();
     set_nap();
     return any;
 }

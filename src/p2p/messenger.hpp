@@ -220,6 +220,7 @@ private:
     bool hold_back(Send &send);
     void let_go(const Likeness &like);
     bool look_at_orders();
+    bool forget_ended_orders();
     void set_aside(Ordering &order);
     void open(Ordering &order);
     static void leave_order(Transfer &transfer);

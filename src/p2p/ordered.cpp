@@ -152,15 +152,21 @@ bool Messenger::look_at_orders() {
             moved = true;
         }
     }
-    if (std::erase_if(orders_, [](const auto &order) { return order->unended == 0; }) != 0)
-        moved = true;
+    moved = forget_ended_orders() || moved;
+    set_nap();
+    return moved;
+}
+
+// True if there were any.
+bool Messenger::forget_ended_orders() {
+    const bool any =
+        std::erase_if(orders_, [](const auto &order) { return order->unended == 0; }) != 0;
     if (orders_.empty() && published_ != 0) {
         std::uint64_t ours = std::exchange(published_, 0);
         segment_->lines(rank_).wait_state.compare_exchange_strong(ours, 0,
                                                                   std::memory_order_relaxed);
     }
-    set_nap();
-    return moved;
+    return any;
 }
 
 void Messenger::set_aside(Ordering &order) {
